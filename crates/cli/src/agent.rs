@@ -62,6 +62,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
 struct Network {
     thread: JoinHandle<()>,
     over: Arc<Notify>,
+    served: Served,
 }
 
 impl Network {
@@ -73,13 +74,13 @@ impl Network {
         refused: Arc<Mutex<Option<String>>>,
     ) -> std::io::Result<Self> {
         let over = Arc::new(Notify::new());
-        let ends = Arc::clone(&over);
+        let (ends, serving) = (Arc::clone(&over), served.clone());
         let runtime = runtime()?;
         let serve = move || {
             let report = |event: AgentEvent| note(&described(&event, &connection.coordinator));
             runtime.block_on(async {
                 tokio::select! {
-                    ended = served.serve(&connection, &report) => {
+                    ended = serving.serve(&connection, &report) => {
                         let Err(why) = ended;
                         refused.lock().unwrap_or_else(PoisonError::into_inner).replace(why.to_string());
                         stop.request();
@@ -89,11 +90,12 @@ impl Network {
             });
         };
         let thread = thread::Builder::new().name("coordinator".to_owned()).spawn(serve)?;
-        Ok(Self { thread, over })
+        Ok(Self { thread, over, served })
     }
 
     /// Ends the thread; nothing of the folder is in use afterwards.
     fn end(self) {
+        self.served.end();
         self.over.notify_one();
         // If it panicked, the panic was printed then.
         let _ = self.thread.join();

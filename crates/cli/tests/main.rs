@@ -7,6 +7,7 @@ mod bmv2;
 mod common;
 mod experiment;
 mod explosions;
+mod fleet;
 mod folder;
 mod formats;
 mod full_disk;

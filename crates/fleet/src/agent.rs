@@ -17,7 +17,7 @@ use queuescope_archive::Recorder;
 use queuescope_log::Log;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 /// What an agent serves: a folder that is being recorded.
@@ -32,6 +32,8 @@ pub struct Served {
     shed: Arc<AtomicU64>,
     /// Is notified when alerts were written.
     alerted: Arc<Notify>,
+    /// Whether answers should end.
+    ends: Arc<AtomicBool>,
 }
 
 impl Served {
@@ -42,11 +44,20 @@ impl Served {
         let listener = Arc::clone(&alerted);
         // If there is a listener already, alerts are found when it is time to look for them.
         recorder.when_alerted(move || listener.notify_one());
-        Self { records: Records(recorder), folder, source, shed, alerted }
+        Self { records: Records(recorder), folder, source, shed, alerted, ends: Arc::default() }
     }
 }
 
 impl Served {
+    /// Ends answers that are being computed, so that what runs them ends soon.
+    pub fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ends.load(Ordering::Relaxed)
+    }
+
     /// The number of records that readers see, with those that were in the folder before.
     pub fn visible(&self) -> u64 {
         let recorder = &self.records.0;

@@ -11,7 +11,7 @@ mod serve;
 mod service;
 
 pub use alerts::{AlertStore, AlertStoreError};
-pub use cuts::{CutError, MadeCut};
+pub use cuts::{CutError, CutPosition, MadeCut};
 pub use members::{AttachError, Session};
 pub use query::QueryError;
 pub use questions::{AskedMembers, Reply};
@@ -22,11 +22,15 @@ use crate::clock;
 use crate::locked::lock;
 use crate::protocol::{self, FromAgent, ToAgent, from_agent, to_agent};
 use cuts::Cuts;
-use members::Members;
+use members::{Members, shortened};
 use questions::Questions;
 use queuescope_wire::Nanos;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Queries whose answers are awaited and merged at the same time; others wait. Each takes the memory of all of its parts.
+const MERGED: usize = 4;
 
 /// How a coordinator treats its members.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +66,8 @@ struct Shared {
     questions: Mutex<Questions>,
     alerts: AlertStore,
     trouble: Mutex<Option<String>>,
+    /// Answers that are merged at the same time.
+    merging: Semaphore,
 }
 
 impl Coordinator {
@@ -75,6 +81,7 @@ impl Coordinator {
                 questions: Mutex::default(),
                 alerts,
                 trouble: Mutex::default(),
+                merging: Semaphore::new(MERGED),
             }),
         }
     }
@@ -92,6 +99,11 @@ impl Coordinator {
     /// Why something could not be stored since the last call, if so.
     pub fn trouble(&self) -> Option<String> {
         lock(&self.shared.trouble).take()
+    }
+
+    /// Notes that something went wrong.
+    fn troubled(&self, why: String) {
+        *lock(&self.shared.trouble) = Some(why);
     }
 
     /// The states of all members, by name.
@@ -131,14 +143,15 @@ impl Coordinator {
     /// alert again with its next one.
     async fn alert(&self, session: &Session, alert: protocol::Alert) {
         let sequence = alert.sequence;
-        let alert = protocol::Alert { member: session.name().to_owned(), ..alert };
+        let (member, store, trigger) = (session.name().to_owned(), session.store(), shortened(&alert.trigger));
+        let alert = protocol::Alert { member, store, trigger, ..alert };
         let coordinator = self.clone();
         // It waits for the disk.
         let stored = tokio::task::spawn_blocking(move || coordinator.shared.alerts.store(alert)).await;
         match stored {
             Ok(Ok(())) => self.send(session, to_agent::Message::Stored(sequence)),
             Ok(Err(why)) => {
-                *lock(&self.shared.trouble) = Some(why.to_string());
+                self.troubled(why.to_string());
                 self.detach(session);
             }
             // The thread panicked, and the panic was printed then.

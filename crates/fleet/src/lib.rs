@@ -2,6 +2,11 @@
 //! logs.
 //!
 //! - [`cut`]: the distributed atomic snapshot (Confluo, NSDI 2019, section 4), without clocks and connections.
+//! - [`coordinator`]: members, cuts, questions and alerts; [`CoordinatorServer`](coordinator::CoordinatorServer) can be reached.
+//! - [`agent`]: a host's side: [`Served`](agent::Served) serves a folder that is being recorded.
+//! - [`answer`]: what hosts compute for a question, and how their parts become one answer.
+//! - [`client`]: the calls of people and programs.
+//! - [`identity`] and [`transport`]: names, roles, certificates, and TLS with them. [`protocol`] has the messages.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read and write files"))]
 

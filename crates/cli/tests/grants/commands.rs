@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 69] = [
+pub const COMMANDS: [&str; 81] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -57,6 +57,18 @@ pub const COMMANDS: [&str; 69] = [
     "capture lo --for 1ms -o {M}",
     "capture lo --for 1ms --log {M}",
     "capture lo --for 1ms --log {new} --definitions {M}",
+    "agent lo --for 1ms --log {M} --credentials {new}",
+    "agent lo --for 1ms --log {new} --credentials {M}",
+    "agent lo --for 1ms --log {new} --credentials {new} --definitions {M}",
+    "coordinator init {M} --name localhost",
+    "coordinator run {M} --listen 127.0.0.1:0",
+    "fleet join token --coordinator 127.0.0.1:9 --credentials {M}",
+    "fleet invite host --coordinator 127.0.0.1:9 --credentials {M}",
+    "fleet revoke host --credentials {M}",
+    "fleet members --credentials {M}",
+    "fleet cut --credentials {M}",
+    "fleet query --credentials {M}",
+    "fleet alerts --credentials {M}",
     "link {M}",
     "link {via}",
     "link --trace {M} -- true",

@@ -23,7 +23,8 @@ pub struct Alerts {
 struct Line {
     trigger: String,
     at_ns: u64,
-    value: f64,
+    /// Absent if it is no finite number.
+    value: Option<f64>,
     packets: u64,
 }
 
@@ -59,7 +60,7 @@ impl Alerts {
                     store: self.store,
                     trigger,
                     at: at_ns,
-                    value,
+                    value: value.unwrap_or(f64::NAN),
                     packets,
                     ..Alert::default()
                 }),

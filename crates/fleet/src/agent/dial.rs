@@ -11,16 +11,18 @@ use queuescope_wire::Nanos;
 use std::collections::hash_map::RandomState;
 use std::convert::Infallible;
 use std::hash::BuildHasher;
-use std::path::{Path, PathBuf};
+use rustls::ClientConfig;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 /// Messages to the coordinator that wait to be sent.
 const WAITING: usize = 256;
+/// A stream that lasts for so long was a success: the next pause is short.
+const STEADY: Nanos = Nanos(10_000_000_000);
 /// The longest pause between two looks at the certificate's time: clocks are set, and machines sleep.
 const LOOK: u64 = 600;
 
@@ -65,10 +67,11 @@ pub struct AgentConnection {
 }
 
 impl Served {
-    /// Serves a coordinator until this future is dropped, or the coordinator refuses this agent. `report` gets what happens.
+    /// Serves a coordinator until this future is dropped. `report` gets what happens.
     ///
     /// # Errors
-    /// Fails if the coordinator refuses this agent for good: it is revoked, its certificate has expired, or its version is another.
+    /// Fails if the coordinator refuses this agent before it has accepted it once: its certificate is revoked or has expired, or its version is
+    /// another. Later, a refusal is reported and tried again: a clock may be wrong, and recording should go on.
     pub async fn serve(
         &self,
         connection: &AgentConnection,
@@ -76,30 +79,32 @@ impl Served {
     ) -> Result<Infallible, AgentError> {
         let tls = client_config(&connection.credentials, Arc::new(DefaultTimeProvider))?;
         let (mut backoff, random) = (Backoff::default(), RandomState::new());
-        let mut tries = 0u64;
+        let (mut tries, mut was_accepted) = (0u64, false);
         loop {
+            let begun = clock::steady();
             let connected = connect(&connection.coordinator, Arc::clone(&tls)).await;
             let why = match connected {
-                Err(error) => match Ended::of_connection(&error) {
-                    Ended::Refused(why) => return Err(AgentError::Refused(why)),
-                    Ended::Broken(why) => why,
-                },
+                Err(error) => Ended::of_connection(&error),
                 Ok(link) => {
-                    let renewing = keep_valid(connection, link.channel.clone(), report);
+                    let renewing = keep_valid(connection, &tls, report);
                     let attached = self.attached(&link, || {
-                        backoff.reset();
+                        was_accepted = true;
                         report(AgentEvent::Attached);
                     });
-                    let ended = tokio::select! {
+                    tokio::select! {
                         ended = attached => ended,
                         // It ends only with the stream.
                         never = renewing => match never {},
-                    };
-                    match ended {
-                        Ended::Refused(why) => return Err(AgentError::Refused(why)),
-                        Ended::Broken(why) => why,
                     }
                 }
+            };
+            // A stream that ends soon after its beginning is no success.
+            if clock::steady().saturating_sub(begun) > STEADY {
+                backoff.reset();
+            }
+            let why = match why {
+                Ended::Refused(why) if !was_accepted => return Err(AgentError::Refused(why)),
+                Ended::Refused(why) | Ended::Broken(why) => why,
             };
             tries += 1;
             let pause = backoff.pause(random.hash_one(tries));
@@ -152,7 +157,7 @@ impl Ended {
 /// Renews the certificate when it is time, for as long as a connection is open.
 async fn keep_valid(
     connection: &AgentConnection,
-    channel: Channel,
+    tls: &Arc<ClientConfig>,
     report: &(dyn Fn(AgentEvent) + Sync),
 ) -> Infallible {
     let mut backoff = Backoff::default();
@@ -163,7 +168,7 @@ async fn keep_valid(
             tokio::time::sleep(Duration::from_secs(left.min(LOOK))).await;
             continue;
         }
-        match renew(&connection.credentials, &connection.folder, channel.clone()).await {
+        match renew(connection, tls).await {
             Ok(()) => {
                 backoff.reset();
                 report(AgentEvent::Renewed);
@@ -176,12 +181,13 @@ async fn keep_valid(
     }
 }
 
-/// Gets a new certificate for a new key, and keeps it.
-async fn renew(credentials: &CurrentCredentials, folder: &Path, channel: Channel) -> Result<(), String> {
+/// Gets a new certificate for a new key, and keeps it. The connection is a new one: an older one shows the certificate of its time.
+async fn renew(connection: &AgentConnection, tls: &Arc<ClientConfig>) -> Result<(), String> {
+    let link = connect(&connection.coordinator, Arc::clone(tls)).await.map_err(|error| error.to_string())?;
     let pending = PendingKey::generate().map_err(|error| error.with_causes())?;
     let request = RenewRequest { signing_request: pending.request().to_owned() };
-    let answer = FleetClient::new(channel).renew(request).await.map_err(|status| status.message().to_owned())?;
+    let answer = FleetClient::new(link.channel).renew(request).await.map_err(|status| status.message().to_owned())?;
     let certificate = answer.into_inner().certificate;
-    let now = clock::seconds();
-    credentials.renew(folder, pending, &certificate, now).map(drop).map_err(|error| error.with_causes())
+    let renewed = connection.credentials.renew(&connection.folder, pending, &certificate, clock::seconds());
+    renewed.map(drop).map_err(|error| error.with_causes())
 }

@@ -15,17 +15,21 @@ const MEMORY: ByteCount = ByteCount(256_000_000);
 const LONGEST: u64 = 600_000;
 
 impl Served {
-    /// This host's part of the answer to a question.
+    /// When the answer to a question that came now must be ready.
+    pub(super) fn deadline(question: &Question) -> Nanos {
+        clock::steady().saturating_add(Nanos(question.within.min(LONGEST) * 1_000_000))
+    }
+
+    /// This host's part of the answer to a question, which must be ready at `until`.
     ///
     /// # Errors
     /// Returns why there is none, for people.
-    pub(super) fn part(&self, question: &Question) -> Result<Part, String> {
+    pub(super) fn part(&self, question: &Question, until: Nanos) -> Result<Part, String> {
         let recorder = &*self.records.0;
-        let until = clock::steady().saturating_add(Nanos(question.within.min(LONGEST) * 1_000_000));
         let (asked, extent) =
             Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
-        let partial = asked.evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until);
+        let partial = asked.evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until && !self.is_ending());
         let partial = partial.map_err(|error| match error.kind() {
             ErrorKind::Interrupted => "it had not read all of its records when the time was over".to_owned(),
             _ => with_causes(&error),

@@ -24,6 +24,8 @@ use tokio_stream::{Stream, StreamExt};
 const STATUS: Duration = Duration::from_secs(1);
 /// Questions that are answered at the same time; others wait.
 const AT_ONCE: usize = 2;
+/// Questions that are answered or wait; others are refused.
+const PLACES: usize = 64;
 
 /// Why a stream ended.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +107,7 @@ impl Served {
             freezer: Arc::default(),
             alerts: Alerts::after(&self.folder, self.store(), stored),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
+            places: Arc::new(Semaphore::new(PLACES)),
         };
         let mut status = interval(STATUS);
         status.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -139,6 +142,7 @@ struct Serving<'a> {
     freezer: Arc<Mutex<Freezer<FrozenTail<Records>>>>,
     alerts: Alerts,
     turns: Arc<Semaphore>,
+    places: Arc<Semaphore>,
 }
 
 impl Drop for Serving<'_> {
@@ -183,19 +187,27 @@ impl Serving<'_> {
         }
     }
 
-    /// Answers in a thread of its own: freezing must not wait for it.
+    /// Answers in a thread of its own: freezing must not wait for it. A question whose time is over is not answered, and there is a limit of
+    /// those that wait.
     fn answer(&self, question: Question) {
+        let until = Served::deadline(&question);
         let (served, go, turns) = (self.served.clone(), self.go.clone(), Arc::clone(&self.turns));
+        let place = Arc::clone(&self.places).try_acquire_owned();
         tokio::spawn(async move {
-            // The semaphore is never closed.
-            let Ok(_turn) = turns.acquire().await else { return };
             let number = question.number;
-            let answered = tokio::task::spawn_blocking(move || served.part(&question)).await;
-            let result = match answered {
-                Ok(Ok(part)) => answer::Result::Part(part),
-                Ok(Err(why)) => answer::Result::Error(why),
-                Err(_) => {
-                    answer::Result::Error("the agent failed while it answered; its log has the reason".to_owned())
+            let result = match place {
+                Err(_) => answer::Result::Error(format!("it has {PLACES} questions to answer already")),
+                Ok(_place) => {
+                    // The semaphore is never closed.
+                    let Ok(_turn) = turns.acquire().await else { return };
+                    if clock::steady() >= until {
+                        return;
+                    }
+                    match tokio::task::spawn_blocking(move || served.part(&question, until)).await {
+                        Ok(Ok(part)) => answer::Result::Part(part),
+                        Ok(Err(why)) => answer::Result::Error(why),
+                        Err(_) => answer::Result::Error("it failed while it answered; its log has the reason".to_owned()),
+                    }
                 }
             };
             let message = Some(from_agent::Message::Answer(Answer { number, result: Some(result) }));

@@ -44,7 +44,7 @@ pub enum AlertStoreError {
         why: io::Error,
     },
     /// A line of the file is not an alert.
-    #[error("{}, line {line}, is no alert: {why}; move the file away to begin anew", path.display())]
+    #[error("{}, line {line}, is no alert: {why}; move the file away to begin a new one", path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -66,7 +66,8 @@ struct Line<'a> {
     #[serde(borrow)]
     trigger: std::borrow::Cow<'a, str>,
     at_ns: u64,
-    value: f64,
+    /// Absent if it is no finite number, which JSON does not have.
+    value: Option<f64>,
     packets: u64,
 }
 
@@ -80,15 +81,15 @@ impl AlertStore {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed("open"))?;
         let (mut alerts, mut last, mut length) = (Vec::new(), BTreeMap::new(), 0);
         let mut reader = BufReader::new(&file);
-        let mut line = String::new();
+        let mut line = Vec::new();
         loop {
             line.clear();
-            let read = reader.read_line(&mut line).map_err(failed("read"))?;
-            if !line.ends_with('\n') {
+            let read = reader.read_until(b'\n', &mut line).map_err(failed("read"))?;
+            if !line.ends_with(b"\n") {
                 break;
             }
             let number = alerts.len() as u64 + 1;
-            let parsed: Line<'_> = serde_json::from_str(&line).map_err(|why| AlertStoreError::Line {
+            let parsed: Line<'_> = serde_json::from_slice(&line).map_err(|why| AlertStoreError::Line {
                 path: path.to_owned(),
                 line: number,
                 why,
@@ -156,7 +157,7 @@ impl<'a> Line<'a> {
             sequence: alert.sequence,
             trigger: alert.trigger.as_str().into(),
             at_ns: alert.at,
-            value: alert.value,
+            value: Some(alert.value).filter(|value| value.is_finite()),
             packets: alert.packets,
         }
     }
@@ -169,7 +170,7 @@ impl<'a> Line<'a> {
             sequence: self.sequence,
             trigger: self.trigger.into_owned(),
             at: self.at_ns,
-            value: self.value,
+            value: self.value.unwrap_or(f64::NAN),
             packets: self.packets,
         }
     }

@@ -37,8 +37,8 @@ struct RunningCut {
 pub struct MadeCut {
     /// Its number.
     pub number: u64,
-    /// For each member in it the number of records, and the member's clock when it froze.
-    pub positions: BTreeMap<String, (u64, u64)>,
+    /// For each member in it the number of records, the member's clock when it froze, and the folder that it recorded to.
+    pub positions: BTreeMap<String, CutPosition>,
     /// Members that are not in it, and why.
     pub missing: BTreeMap<String, State>,
     /// Members whose lease ended too early: if there are any, the cut is void.
@@ -47,6 +47,17 @@ pub struct MadeCut {
     pub frozen_within: Nanos,
     /// The time from then to the last reply to *thaw*.
     pub thawed_within: Nanos,
+}
+
+/// A member's place in a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutPosition {
+    /// The number of its records that are in the cut.
+    pub records: u64,
+    /// Its clock when it froze, nanoseconds since 1970.
+    pub clock: u64,
+    /// The folder that it recorded to: positions mean nothing in another.
+    pub store: u64,
 }
 
 /// Why there is no cut.
@@ -89,7 +100,10 @@ impl Cuts {
         let made = Arc::new(MadeCut {
             number: cut.number,
             positions: positions
-                .map(|(number, position)| (name(number), (*position, running.clocks.get(number).copied().unwrap_or(0))))
+                .map(|(number, records)| {
+                    let (clock, store) = (running.clocks.get(number).copied(), running.sessions[number].store());
+                    (name(number), CutPosition { records: *records, clock: clock.unwrap_or(0), store })
+                })
                 .collect(),
             missing: missing.chain(running.absent.into_iter().map(|name| (name, State::Absent))).collect(),
             lapsed: cut.lapsed.iter().map(name).collect(),
@@ -211,13 +225,13 @@ impl Coordinator {
 impl MadeCut {
     /// As a message.
     pub fn response(&self) -> CutResponse {
-        let of = |name: &String, state: State, (position, at): (u64, u64)| {
+        let of = |name: &String, state: State, position: u64, at: u64| {
             let mut member = CutMember { name: name.clone(), position, at, ..CutMember::default() };
             member.set_state(state);
             member
         };
-        let here = self.positions.iter().map(|(name, position)| of(name, State::Answered, *position));
-        let missing = self.missing.iter().map(|(name, state)| of(name, *state, (0, 0)));
+        let here = self.positions.iter().map(|(name, at)| of(name, State::Answered, at.records, at.clock));
+        let missing = self.missing.iter().map(|(name, state)| of(name, *state, 0, 0));
         let mut members: Vec<_> = here.chain(missing).collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
         let void = if self.lapsed.is_empty() {

@@ -6,12 +6,14 @@ use crate::locked::lock;
 use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, Welcome, to_agent};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{oneshot, watch};
 
 /// Messages to an agent that wait to be sent. More mean that it does not read.
 const WAITING: usize = 64;
+/// The most characters of a text that an agent says of itself.
+const LONGEST: usize = 256;
 
 /// An open stream of an agent. Clones are the same stream.
 #[derive(Debug, Clone)]
@@ -24,7 +26,10 @@ struct Inner {
     name: String,
     /// Sessions have rising numbers: an agent that comes again has another.
     number: u64,
-    to: Sender<ToAgent>,
+    /// The folder of its alerts and positions.
+    store: u64,
+    /// Gone when the stream is over: then the agent sees its end.
+    to: Mutex<Option<Sender<ToAgent>>>,
     is_over: watch::Sender<bool>,
 }
 
@@ -39,9 +44,14 @@ impl Session {
         self.inner.number
     }
 
+    /// Names the folder that it records to.
+    pub(super) fn store(&self) -> u64 {
+        self.inner.store
+    }
+
     /// Sends a message, unless too many wait already.
     pub(super) fn send(&self, message: ToAgent) -> bool {
-        self.inner.to.try_send(message).is_ok()
+        lock(&self.inner.to).as_ref().is_some_and(|to| to.try_send(message).is_ok())
     }
 
     /// Returns when the stream is over for the coordinator.
@@ -111,10 +121,9 @@ impl Members {
         self.members.values().map(|known| known.member.clone()).collect()
     }
 
-    /// The open streams of these members, or of all if there are no names; and the names of those that have none.
+    /// The open streams of these members, each once, or of all if there are no names; and the names of those that have none.
     pub fn sessions(&self, names: &[String]) -> (Vec<Session>, Vec<String>) {
-        let all = || self.members.keys();
-        let names: Vec<&String> = if names.is_empty() { all().collect() } else { names.iter().collect() };
+        let names: BTreeSet<_> = if names.is_empty() { self.members.keys().collect() } else { names.iter().collect() };
         let (mut open, mut absent) = (Vec::new(), Vec::new());
         for name in names {
             match self.members.get(name).and_then(|known| known.session.clone()) {
@@ -123,6 +132,11 @@ impl Members {
             }
         }
         (open, absent)
+    }
+
+    /// The state of a member; absent if there is none of this name.
+    pub fn state(&self, name: &str) -> State {
+        self.members.get(name).map_or(State::Absent, |known| known.member.state())
     }
 
     pub fn status(&mut self, session: &Session, status: Status) {
@@ -191,8 +205,8 @@ impl Coordinator {
         let is_near = hello.protocol.abs_diff(PROTOCOL) <= 1;
         let mut member = Member {
             name: name.to_owned(),
-            version: hello.version.clone(),
-            source: hello.source,
+            version: shortened(&hello.version),
+            source: shortened(&hello.source),
             seen: clock::wall().0,
             ..Member::default()
         };
@@ -200,7 +214,8 @@ impl Coordinator {
         members.last += 1;
         let (to, messages) = channel(WAITING);
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
-        let session = Session { inner: Arc::new(Inner { name: name_of, number, to, is_over }) };
+        let (to, store) = (Mutex::new(Some(to)), hello.store);
+        let session = Session { inner: Arc::new(Inner { name: name_of, number, store, to, is_over }) };
         let known = Known { member, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
         drop(members);
@@ -242,7 +257,13 @@ impl Coordinator {
     /// Nothing more comes from a stream.
     fn is_over(&self, session: &Session) {
         session.inner.is_over.send_replace(true);
+        lock(&session.inner.to).take();
         self.left_cut(session);
         lock(&self.shared.questions).gone(session);
     }
+}
+
+/// The beginning of a text from outside, without what controls a terminal.
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }

@@ -1,6 +1,6 @@
 //! Questions whose answers are merged.
 
-use super::{AskedMembers, Coordinator, CutError};
+use super::{AskedMembers, Coordinator, CutError, Reply};
 use crate::answer::{AskError, Asked, IpcLimits, Merging, Partial, RowsError};
 use crate::protocol::{MemberAnswer, Part, QueryRequest, QueryResponse, Question, State};
 use queuescope_log::Schema;
@@ -18,6 +18,9 @@ pub enum QueryError {
     /// The cut is not there, or void.
     #[error(transparent)]
     Cut(#[from] CutError),
+    /// A bug of ours; the panic was printed.
+    #[error("the coordinator failed while it merged the answers; its log has the reason")]
+    Failed,
     /// The answer cannot be sent.
     #[error(transparent)]
     Rows(#[from] RowsError),
@@ -35,35 +38,37 @@ impl Coordinator {
         let QueryRequest { expression, select, group, from, to, cut, members, within, .. } = request;
         let within = Nanos(within.saturating_mul(1_000_000)).min(LONGEST);
         let question = Question { expression, select, group, from, to, ..Question::default() };
-        let mut replies = Vec::new();
-        self.ask(AskedMembers { question, members, cut, within }, |reply| {
-            replies.push(reply);
-            true
-        })
-        .await?;
-        // In the order of their names: sums of fractions depend on it in their last bits.
-        replies.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut merging = Merging::new(&asked);
-        let mut answers = Vec::new();
-        for reply in replies {
-            let mut answer = MemberAnswer { name: reply.name, problem: reply.problem, ..MemberAnswer::default() };
-            answer.set_state(reply.state);
-            if let Some(part) = reply.part {
-                match joined(&part, &asked, limits, &mut merging) {
-                    Ok(()) => {
-                        (answer.records, answer.left_out, answer.notes) = (part.records, part.left_out, part.notes);
-                        answer.problem = part.damage;
-                    }
-                    Err(why) => {
-                        answer.set_state(State::Failed);
-                        answer.problem = why;
-                    }
+        // It is never closed.
+        let _turn = self.shared.merging.acquire().await;
+        let replies = self.ask(AskedMembers { question, members, cut, within }).await?;
+        // Merging takes its time: other streams must not wait for it.
+        let merged = tokio::task::spawn_blocking(move || merged(&asked, limits, replies)).await;
+        merged.unwrap_or_else(|_| Err(QueryError::Failed))
+    }
+}
+
+/// Joins the parts of members, in the order of their names: sums of fractions depend on it in their last bits.
+fn merged(asked: &Asked, limits: IpcLimits, replies: Vec<Reply>) -> Result<QueryResponse, QueryError> {
+    let mut merging = Merging::new(asked);
+    let mut members = Vec::new();
+    for reply in replies {
+        let mut answer = MemberAnswer { name: reply.name, problem: reply.problem, ..MemberAnswer::default() };
+        answer.set_state(reply.state);
+        if let Some(part) = reply.part {
+            match joined(&part, asked, limits, &mut merging) {
+                Ok(()) => {
+                    (answer.records, answer.left_out, answer.notes) = (part.records, part.left_out, part.notes);
+                    answer.problem = part.damage;
+                }
+                Err(why) => {
+                    answer.set_state(State::Failed);
+                    answer.problem = why;
                 }
             }
-            answers.push(answer);
         }
-        Ok(QueryResponse { rows: merging.finish().encode(&asked)?, members: answers })
+        members.push(answer);
     }
+    Ok(QueryResponse { rows: merging.finish().encode(asked)?, members })
 }
 
 /// Joins a member's part to the answer.

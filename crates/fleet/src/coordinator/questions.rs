@@ -1,6 +1,7 @@
 //! Questions to many members, each with a deadline of its own.
 
-use super::{Coordinator, Session};
+use super::cuts::MadeCut;
+use super::{Coordinator, CutError, Session};
 use crate::locked::lock;
 use crate::protocol::{Answer, Part, Question, State, answer, to_agent};
 use queuescope_wire::Nanos;
@@ -79,6 +80,18 @@ impl Questions {
         done.into_iter().for_each(|number| self.close(number));
     }
 
+    /// A question goes out on these streams. Returns its number.
+    fn open(&mut self, sessions: &[Session], replies: UnboundedSender<Reply>) -> u64 {
+        self.last += 1;
+        let awaited: BTreeMap<_, _> =
+            sessions.iter().map(|session| (session.number(), session.name().to_owned())).collect();
+        // With nobody to wait for, the sender of replies ends here, and so does the question.
+        if !awaited.is_empty() {
+            self.open.insert(self.last, Open { awaited, replies });
+        }
+        self.last
+    }
+
     /// Forgets a question that all have answered.
     fn close(&mut self, number: u64) {
         if self.open.get(&number).is_some_and(|open| open.awaited.is_empty()) {
@@ -100,74 +113,80 @@ impl Questions {
 }
 
 impl Coordinator {
-    /// Puts a question to members, and passes each reply to `each` as it comes; returns when all have replied or their time is over. If
-    /// `each` returns `false`, no more is awaited.
+    /// Puts a question to members. Returns a reply for each of them, sorted by their names, when all have replied or the time is over.
     ///
     /// # Errors
     /// Fails if the cut that it names is not there, or void.
-    pub async fn ask(&self, asked: AskedMembers, mut each: impl FnMut(Reply) -> bool) -> Result<(), super::CutError> {
+    pub async fn ask(&self, asked: AskedMembers) -> Result<Vec<Reply>, CutError> {
         let cut = asked.cut.map(|number| self.made_cut(number)).transpose()?;
-        let names = match &cut {
-            Some(cut) if asked.members.is_empty() => cut.positions.keys().cloned().collect(),
-            _ => asked.members,
-        };
-        let (sessions, absent) = match &cut {
-            // A cut of nobody.
-            Some(_) if names.is_empty() => Default::default(),
-            _ => lock(&self.shared.members).sessions(&names),
-        };
-        let not = |name: String, state, problem: &str| Reply { name, state, part: None, problem: problem.to_owned() };
-        for name in absent {
-            if !each(not(name, State::Absent, "it has no open stream")) {
-                return Ok(());
-            }
-        }
-        let (replies, mut come) = unbounded_channel();
-        let (sessions, outside): (Vec<_>, Vec<_>) = sessions
-            .into_iter()
-            .partition(|session| cut.as_ref().is_none_or(|cut| cut.positions.contains_key(session.name())));
-        for session in outside {
-            if !each(not(session.name().to_owned(), State::Absent, "it is not in the cut")) {
-                return Ok(());
-            }
-        }
-        let number = {
-            let mut questions = lock(&self.shared.questions);
-            questions.last += 1;
-            let awaited: BTreeMap<_, _> =
-                sessions.iter().map(|session| (session.number(), session.name().to_owned())).collect();
-            let number = questions.last;
-            if !awaited.is_empty() {
-                questions.open.insert(number, Open { awaited, replies });
-            }
-            number
-        };
+        let (sessions, mut replies) = self.asked(asked.members, cut.as_deref());
+        let (to, mut come) = unbounded_channel();
+        let number = lock(&self.shared.questions).open(&sessions, to);
         let _open = OpenQuestion { coordinator: self, number };
         for session in &sessions {
-            let before = cut.as_ref().and_then(|cut| cut.positions.get(session.name())).map(|(position, _)| *position);
-            let groups = self.shared.options.groups;
-            let question =
-                Question { number, before, groups, within: asked.within.0 / 1_000_000, ..asked.question.clone() };
+            let before = cut.as_ref().and_then(|cut| cut.positions.get(session.name())).map(|at| at.records);
+            let (groups, within) = (self.shared.options.groups, asked.within.0 / 1_000_000);
+            let question = Question { number, before, groups, within, ..asked.question.clone() };
             self.send(session, to_agent::Message::Question(question));
         }
-        let until = tokio::time::sleep(Duration::from_nanos(asked.within.0));
-        tokio::pin!(until);
-        loop {
-            tokio::select! {
-                biased;
-                reply = come.recv() => match reply {
-                    Some(reply) => if !each(reply) { return Ok(()) },
-                    None => return Ok(()),
-                },
-                () = &mut until => {
-                    let late = lock(&self.shared.questions).late(number);
-                    // Replies that came in this moment count.
-                    while let Ok(reply) = come.try_recv() {
-                        if !each(reply) { return Ok(()) }
-                    }
-                    late.into_iter().all(each);
-                    return Ok(());
+        let all = async {
+            while let Some(reply) = come.recv().await {
+                replies.push(reply);
+            }
+        };
+        if tokio::time::timeout(Duration::from_nanos(asked.within.0), all).await.is_err() {
+            let late = lock(&self.shared.questions).late(number);
+            // Replies that came in this moment count.
+            while let Ok(reply) = come.try_recv() {
+                replies.push(reply);
+            }
+            replies.extend(late);
+        }
+        self.note_states(&mut replies);
+        replies.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(replies)
+    }
+
+    /// The streams that get a question to members with these names, or to all members or those of a cut if there are no names; and the
+    /// replies for the others.
+    fn asked(&self, names: Vec<String>, cut: Option<&MadeCut>) -> (Vec<Session>, Vec<Reply>) {
+        let not = |name: &str, state, problem: &str| Reply { name: name.to_owned(), state, part: None, problem: problem.to_owned() };
+        let mut replies = Vec::new();
+        let names = match cut {
+            Some(cut) if names.is_empty() => {
+                replies.extend(cut.missing.iter().map(|(name, state)| not(name, *state, "it is not in the cut")));
+                let names: Vec<_> = cut.positions.keys().cloned().collect();
+                if names.is_empty() {
+                    return (Vec::new(), replies);
                 }
+                names
+            }
+            _ => names,
+        };
+        let (mut sessions, absent) = lock(&self.shared.members).sessions(&names);
+        replies.extend(absent.iter().map(|name| not(name, State::Absent, "it has no open stream")));
+        if let Some(cut) = cut {
+            sessions.retain(|session| {
+                let problem = match cut.positions.get(session.name()) {
+                    None => "it is not in the cut",
+                    Some(at) if at.store != session.store() => "it records to another folder since the cut",
+                    Some(_) => return true,
+                };
+                replies.push(not(session.name(), State::Failed, problem));
+                false
+            });
+        }
+        (sessions, replies)
+    }
+
+    /// Members that do not record all packets, and those of another version, have these states.
+    fn note_states(&self, replies: &mut [Reply]) {
+        let members = lock(&self.shared.members);
+        for reply in replies {
+            match (reply.state, members.state(&reply.name)) {
+                (State::Answered, State::Shedding) => reply.state = State::Shedding,
+                (State::Absent, State::OtherVersion) => reply.state = State::OtherVersion,
+                _ => {}
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::protocol::fleet_server::FleetServer;
 use crate::transport::{Listening, incoming};
 use std::future::Future;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::Server;
 
-/// The file of alerts in the coordinator's folder, the one of its starts, and the folders of its authority and of the first administrator.
+/// The file that is locked in the coordinator's folder, those of alerts and of its starts, and the folders of its authority and of the first administrator.
+const LOCK: &str = "lock";
 const ALERTS: &str = "alerts.jsonl";
 const STARTS: &str = "starts";
 const AUTHORITY: &str = "authority";
@@ -55,6 +57,9 @@ pub enum CoordinatorError {
         /// The error of the system.
         why: io::Error,
     },
+    /// Another process runs this coordinator.
+    #[error("{} is in use: another process runs this coordinator", .0.display())]
+    InUse(PathBuf),
     /// A name that is neither a DNS name nor an address.
     #[error("'{0}' is neither a DNS name nor an IP address")]
     Name(String),
@@ -87,7 +92,8 @@ pub fn create(folder: &Path, names: &[String]) -> Result<PathBuf, CoordinatorErr
             true
         }
     });
-    fs::create_dir_all(folder).map_err(failed("make", folder))?;
+    // What members record is nobody else's business.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed("make", folder))?;
     let (now, lives, authority) = (clock::seconds(), Lives::default(), folder.join(AUTHORITY));
     Authority::create(&authority, &names, &lives, now)?;
     let registrar = Registrar::open(&authority, lives)?;
@@ -108,6 +114,8 @@ pub struct CoordinatorServer {
     credentials: CurrentCredentials,
     listener: TcpListener,
     listening: Listening,
+    /// Locked for as long as this lives.
+    lock: fs::File,
 }
 
 impl CoordinatorServer {
@@ -120,13 +128,14 @@ impl CoordinatorServer {
         listen: SocketAddr,
         options: CoordinatorOptions,
     ) -> Result<Self, CoordinatorError> {
+        let lock = locked(folder)?;
         let registrar = Arc::new(Registrar::open(&folder.join(AUTHORITY), Lives::default())?);
         let credentials = registrar.credentials(clock::seconds())?;
         let alerts = AlertStore::open(&folder.join(ALERTS))?;
         let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts);
         let not_here = |why| CoordinatorError::Listen { address: listen, why };
         let listener = TcpListener::bind(listen).await.map_err(not_here)?;
-        Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default() })
+        Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default(), lock })
     }
 
     /// The coordinator.
@@ -147,7 +156,7 @@ impl CoordinatorServer {
     /// # Errors
     /// Fails if TLS cannot be configured, or if the server fails.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<u64, CoordinatorError> {
-        let Self { coordinator, registrar, credentials, listener, listening } = self;
+        let Self { coordinator, registrar, credentials, listener, listening, lock: _lock } = self;
         let tls = server_config(&credentials, Arc::clone(registrar.revocations()), Arc::new(DefaultTimeProvider))?;
         let options = coordinator.options();
         let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar)))
@@ -160,7 +169,9 @@ impl CoordinatorServer {
                 let now = clock::seconds();
                 if now >= credentials.get().renew_at() {
                     // The old certificate serves until it expires; this is tried again.
-                    let _ = registrar.renew_own(&credentials, now);
+                    if let Err(error) = registrar.renew_own(&credentials, now) {
+                        coordinator.troubled(error.with_causes());
+                    }
                 }
             }
         };
@@ -206,6 +217,18 @@ fn another_start(path: &Path) -> Result<u32, CoordinatorError> {
         .and_then(|()| fs::rename(&new, path));
     written.map_err(failed("write", path))?;
     Ok(now)
+}
+
+/// Locks the folder for this process.
+fn locked(folder: &Path) -> Result<fs::File, CoordinatorError> {
+    let path = folder.join(LOCK);
+    let mut options = fs::OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).open(&path).map_err(failed("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(CoordinatorError::InUse(folder.to_owned())),
+        Err(fs::TryLockError::Error(why)) => Err(failed("lock", &path)(why)),
+    }
 }
 
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CoordinatorError {

@@ -22,6 +22,8 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 
 /// Time for an agent's first message.
 const FIRST: Duration = Duration::from_secs(10);
+/// Time between two looks at whether a reader that follows alerts still may.
+const CHECK: Duration = Duration::from_secs(1);
 /// Alerts that are sent together.
 const ALERTS: usize = 256;
 
@@ -99,6 +101,7 @@ impl Fleet for FleetService {
 
     async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<Self::AttachStream>, Status> {
         let agent = self.caller(&request, Role::Agent)?;
+        let certificate = self.certificate(&request)?;
         let mut come = request.into_inner();
         let first = timeout(FIRST, come.message()).await;
         let first = first.map_err(|_| Status::deadline_exceeded("the agent did not say hello in time"))??;
@@ -107,6 +110,11 @@ impl Fleet for FleetService {
         };
         let attached = self.coordinator.attach(agent.name.as_str(), hello);
         let (session, messages) = attached.map_err(|error| Status::failed_precondition(error.to_string()))?;
+        // It may have been revoked while its hello was awaited.
+        if let Err(error) = self.registrar.revocations().check(&certificate, clock::seconds()) {
+            self.coordinator.detach(&session);
+            return Err(refused(&error));
+        }
         let coordinator = self.coordinator.clone();
         tokio::spawn(async move {
             loop {
@@ -145,18 +153,23 @@ impl Fleet for FleetService {
         self.coordinator.query(request.into_inner()).await.map(Response::new).map_err(|error| match error {
             QueryError::Ask(error) => Status::invalid_argument(error.to_string()),
             QueryError::Cut(error) => no_cut(&error),
-            QueryError::Rows(error) => Status::internal(error.to_string()),
+            QueryError::Rows(_) | QueryError::Failed => Status::internal(error.to_string()),
         })
     }
 
     async fn alerts(&self, request: Request<AlertsRequest>) -> Result<Response<Self::AlertsStream>, Status> {
         self.caller(&request, Role::Reader)?;
+        let certificate = self.certificate(&request)?;
         let AlertsRequest { mut from, follow } = request.into_inner();
         let (go, alerts) = channel(ALERTS);
-        let coordinator = self.coordinator.clone();
+        let (coordinator, registrar) = (self.coordinator.clone(), Arc::clone(&self.registrar));
         tokio::spawn(async move {
             let mut count = coordinator.alerts().count();
             loop {
+                if let Err(error) = registrar.revocations().check(&certificate, clock::seconds()) {
+                    let _ = go.send(Err(refused(&error))).await;
+                    return;
+                }
                 count.borrow_and_update();
                 let more = coordinator.alerts().from(from, ALERTS);
                 if more.is_empty() && !follow {
@@ -173,6 +186,7 @@ impl Fleet for FleetService {
                     tokio::select! {
                         () = go.closed() => return,
                         changed = count.changed() => if changed.is_err() { return },
+                        () = tokio::time::sleep(CHECK) => {}
                     }
                 }
             }

@@ -1,0 +1,131 @@
+//! A fleet of one host, by the commands that the guide shows.
+#![allow(clippy::disallowed_methods, reason = "tests start programs")]
+
+use crate::namespaces::{alone, ip, until};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// A command that runs in the background, and is ended with the test.
+struct Background(Child);
+
+impl Background {
+    fn start(folder: &Path, arguments: &str) -> Self {
+        let mut command = command(folder, arguments);
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"))
+    }
+
+    /// Reads notes until one has these words.
+    fn says(&mut self, words: &str) -> BufReader<std::process::ChildStderr> {
+        let mut notes = BufReader::new(self.0.stderr.take().expect("it is piped"));
+        let mut all = String::new();
+        loop {
+            let mut note = String::new();
+            let read = notes.read_line(&mut note).expect("it is text");
+            assert!(read > 0, "it ended without '{words}': {all}");
+            all += &note;
+            if note.contains(words) {
+                return notes;
+            }
+        }
+    }
+
+    /// Sends SIGTERM, and returns the exit status and the output.
+    fn end(mut self) -> (Option<i32>, String) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        let mut output = String::new();
+        self.0.stdout.take().expect("it is piped").read_to_string(&mut output).expect("it is text");
+        (self.0.wait().expect("it was started").code(), output)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // It has ended already, unless the test failed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn command(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end.
+fn run(folder: &Path, arguments: &str) -> Output {
+    command(folder, arguments).output().expect("it starts")
+}
+
+/// What a command prints that must succeed.
+fn printed(folder: &Path, arguments: &str) -> String {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "{arguments}: {output:?}");
+    String::from_utf8(output.stdout).expect("it is text")
+}
+
+#[test]
+fn a_host_joins_records_and_answers() {
+    let namespace = match alone(&["namespaces"]) {
+        Ok(namespace) => namespace,
+        Err(why) => return println!("skipped: a_host_joins_records_and_answers: {why}"),
+    };
+    namespace.run(|| {
+        ip("ip link set lo up").expect("it is there");
+        let dir = tempfile::tempdir().expect("there is room");
+        fleet(dir.path());
+    });
+}
+
+fn fleet(dir: &Path) {
+    printed(dir, "coordinator init home --name monitor.example");
+    let again = run(dir, "coordinator init home --name monitor.example");
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    let mut coordinator = Background::start(dir, "coordinator run home");
+    let _notes = coordinator.says("listens on 127.0.0.1:7401");
+    let admin = "--credentials home/admin";
+    let token = printed(dir, &format!("fleet invite host {admin}"));
+    let joined = printed(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials me", token.trim()));
+    assert!(joined.starts_with("joined as host (agent)"), "{joined}");
+    let again = run(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials other", token.trim()));
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    let options = "--aggregate n=count --trigger many=n>3@10ms";
+    let mut agent = Background::start(dir, &format!("agent lo --log log --credentials me {options}"));
+    let _notes_of_agent = agent.says("attached to the coordinator");
+
+    // The agent's own connection is on this interface, so there are packets.
+    until("the host has recorded packets", || {
+        let members = printed(dir, &format!("fleet members --json {admin}"));
+        let member: serde_json::Value = serde_json::from_str(members.trim()).expect("it is JSON");
+        assert_eq!((&member["host"], &member["state"]), (&"host".into(), &"here".into()), "{member}");
+        (member["records"].as_u64() > Some(5)).then_some(())
+    });
+    let cut = printed(dir, &format!("fleet cut --json {admin}"));
+    let cut: serde_json::Value = serde_json::from_str(cut.trim()).expect("it is JSON");
+    let position = cut["members"][0]["position"].as_u64().expect("the host is in the cut");
+    let of_cut = printed(dir, &format!("fleet query --select count --cut {} --csv {admin}", cut["cut"]));
+    assert_eq!(of_cut, format!("count\n{position}\n"));
+    let ports = printed(dir, &format!("fleet query tcp --group dst_port --select count,sum(length) --top 1 --csv {admin}"));
+    assert!(ports.starts_with("dst_port,count,sum(length)\n"), "{ports}");
+    let wrong = run(dir, &format!("fleet query colour==3 {admin}"));
+    let message = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(2) && message.contains("colour"), "{message}");
+    let alert = until("an alert comes", || {
+        let alerts = printed(dir, &format!("fleet alerts {admin}"));
+        alerts.lines().next().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"))
+    });
+    assert_eq!((&alert["number"], &alert["host"], &alert["trigger"]), (&1.into(), &"host".into(), &"many".into()));
+
+    let (status, summary) = agent.end();
+    assert_eq!(status, Some(0), "{summary}");
+    assert!(summary.contains("packets of lo captured to log"), "{summary}");
+    until("the host is absent", || printed(dir, &format!("fleet members {admin}")).contains("absent").then_some(()));
+    let partial = run(dir, &format!("fleet query --select count {admin}"));
+    let message = String::from_utf8_lossy(&partial.stderr);
+    assert!(partial.status.code() == Some(1) && message.contains("host"), "{partial:?}");
+    assert_eq!(coordinator.end().0, Some(0));
+    // What the agent recorded is a folder like any other.
+    assert!(printed(dir, "query log --select count").contains("packets of log"));
+}
