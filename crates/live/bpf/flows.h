@@ -15,13 +15,14 @@ struct flow {
 	u64 digest;
 	/* Bytes that left; only differences count. */
 	u32 left;
-	/* When a packet of it last came, in units of 65 us; whether its headers were reported; and in the lower bits, the queue that one left
-	 * last. */
+	/* When a packet of it last came, in units of 65 us; whether it is not of IP; whether its headers were reported; and in the lower bits, the
+	 * queue that one left last. */
 	u32 used;
 };
 
 #define TOLD (1 << QUEUE_BITS)
-#define USED_AT (QUEUE_BITS + 1)
+#define NOT_IP (TOLD << 1)
+#define USED_AT (QUEUE_BITS + 2)
 
 struct line {
 	struct flow of[WAYS];

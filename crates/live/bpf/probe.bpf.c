@@ -79,26 +79,33 @@ GLOBAL int examine(struct __sk_buff *skb, u32 framed)
 	return identify(framed);
 }
 
-/* The digest of the flow of a packet before the queue; 0 if its headers cannot be read. */
-GLOBAL u64 digest_of(struct __sk_buff *skb, u32 framed)
+/* The digest of the flow of a packet before the queue; 0 if its headers cannot be read. Writes NOT_IP or 0 to `kind`. */
+GLOBAL u64 digest_of(struct __sk_buff *skb, u32 framed, u32 *kind)
 {
+	int is_ip;
+
 	const u8 *at = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	u32 zero = 0;
 	struct scratch *place;
 	struct words words;
 
-	if (at + 14 > end)
+	if (at + 14 > end || !kind)
 		return 0;
+	*kind = 0;
 	if (!framed || (at[12] == 0x08 && at[13] == 0x00) || (at[12] == 0x86 && at[13] == 0xdd)) {
 		if (plain_flow_of(at + (framed ? 14 : 0), end, &words))
 			return digest(&words);
 	}
 	place = map_lookup(&scratch, &zero);
-	return place && examine(skb, framed) >= 0 ? place->digest : 0;
+	is_ip = examine(skb, framed);
+	if (!place || is_ip < 0)
+		return 0;
+	*kind = is_ip ? 0 : NOT_IP;
+	return place->digest;
 }
 
 /* Makes the note of a packet; returns whether that succeeded. */
-INLINE bool take_note(const struct shared *here, u64 digest, u64 now, struct note *note)
+INLINE bool take_note(const struct shared *here, u64 digest, u32 kind, u64 now, struct note *note)
 {
 	struct line *line = line_of(digest);
 	u32 way, used = time_of_use(now), number;
@@ -108,11 +115,11 @@ INLINE bool take_note(const struct shared *here, u64 digest, u64 now, struct not
 		return 0;
 	way = way_of(line, digest);
 	if (way == WAYS)
-		way = claim(line, digest, used);
+		way = claim(line, digest, used | kind);
 	flow = &line->of[way % WAYS];
 	number = flow->used % QUEUES;
 	if (flow->used >> USED_AT != used >> USED_AT)
-		flow->used = used | (flow->used & TOLD) | number;
+		flow->used = used | (flow->used & TOLD) | kind | number;
 	note->flow = (digest & (LINES - 1)) << 2 | way % WAYS | number << QUEUE_AT | (u32)(digest >> 51) << DIGEST_AT;
 	note->of_flow = flow->left;
 	note->of_all = here->queues[number].left;
@@ -134,7 +141,7 @@ INLINE u32 ecn_before(struct __sk_buff *skb, bool framed)
 }
 
 /* Before the qdisc: stamps and counts every packet. `digest` is that of its flow, or 0 if it is not known yet. */
-INLINE int stamp_with(struct __sk_buff *skb, struct config *asked, u64 now, u64 digest)
+INLINE int stamp_with(struct __sk_buff *skb, struct config *asked, u64 now, u64 digest, u32 kind)
 {
 	u32 zero = 0, segments = skb->gso_segs, ecn = ecn_before(skb, asked->framed);
 	struct counters *count = map_lookup(&counters, &zero);
@@ -147,8 +154,8 @@ INLINE int stamp_with(struct __sk_buff *skb, struct config *asked, u64 now, u64 
 
 	if (here && (now < here->noting || asked->all)) {
 		if (!digest)
-			digest = digest_of(skb, asked->framed);
-		is_noted = digest && take_note(here, digest, now, &note);
+			digest = digest_of(skb, asked->framed, &kind);
+		is_noted = digest && take_note(here, digest, kind, now, &note);
 	}
 	if (is_stamped) {
 		/* The other probe needs its stamp, and its time is also ours. */
@@ -190,7 +197,7 @@ int stamp(struct __sk_buff *skb)
 	u32 zero = 0;
 	struct config *asked = map_lookup(&config, &zero);
 
-	return asked ? stamp_with(skb, asked, ktime(), 0) : NEXT;
+	return asked ? stamp_with(skb, asked, ktime(), 0, 0) : NEXT;
 }
 
 /* Like `stamp`, where flows are acted on. A packet that is dropped here did not reach the queue, and is not stamped. */
@@ -205,12 +212,13 @@ int act(struct __sk_buff *skb)
 	struct scratch *place = map_lookup(&scratch, &zero);
 	struct victim *victim = 0;
 	u64 now = ktime(), digest = 0;
+	u32 kind = 0;
 	int is_ip;
 
 	if (!asked || !how || !count || !here || !place)
 		return NEXT;
 	if (how->action && now < how->until && here->begun)
-		digest = digest_of(skb, asked->framed);
+		digest = digest_of(skb, asked->framed, &kind);
 	if (digest)
 		victim = how->weigh == QUEUE ? &here->all : map_lookup(&victims, &digest);
 	if (victim) {
@@ -221,7 +229,7 @@ int act(struct __sk_buff *skb)
 			return SHOT;
 		}
 	}
-	return stamp_with(skb, asked, now, digest);
+	return stamp_with(skb, asked, now, digest, kind);
 }
 
 /* What is known of a packet's flow, and of what left while it waited. */
@@ -364,6 +372,8 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 		found.digest = find_by_headers(asked->framed, bytes);
 		found.of_all = guess(queue, waited);
 		count->unjudged += congested ? segments : 0;
+	} else if (found.flow->used & NOT_IP) {
+		count->other++;
 	}
 	contributing = congested && (u64)found.of_flow << 16 > (u64)found.of_all * asked->alpha;
 	count->contributing += contributing ? segments : 0;
