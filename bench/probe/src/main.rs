@@ -1,10 +1,12 @@
-//! How right the probe of a Linux interface is, and what it costs: `probe right|cheap|owners [SECONDS [ROUNDS]]`, as root.
+//! How right the probe of a Linux interface is, and what it costs: `probe right|cheap|cost|throughput|owners [SECONDS [ROUNDS]]`, as root.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks, files and arguments")]
 
 #[cfg(target_os = "linux")]
 mod captured;
 #[cfg(target_os = "linux")]
 mod cheap;
+#[cfg(target_os = "linux")]
+mod empty;
 #[cfg(target_os = "linux")]
 mod owners;
 #[cfg(target_os = "linux")]
@@ -15,8 +17,9 @@ mod road;
 mod truth;
 
 use anyhow::{Result, bail};
+use std::time::Duration;
 
-const USAGE: &str = "probe right|cheap|owners [SECONDS [ROUNDS]]";
+const USAGE: &str = "probe right|cheap|cost|throughput|owners [SECONDS [ROUNDS]]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +32,8 @@ fn measure(what: &str, seconds: u64, rounds: u64) -> Result<()> {
     match what {
         "right" => right::measure(seconds),
         "cheap" => cheap::measure(seconds, rounds),
+        "cost" => cheap::costs(Duration::from_secs(seconds), rounds),
+        "throughput" => cheap::throughput(Duration::from_secs(seconds), rounds),
         "owners" => owners::measure(rounds),
         _ => bail!(USAGE),
     }

@@ -18,8 +18,6 @@ const FLOWS: usize = 100;
 const GREEDY: usize = 1;
 /// The rate of the first flow with a limited rate, in bytes per second.
 const FIRST: f64 = 10e6;
-/// Eight windows of this length cover the longest wait, 8 ms.
-const WINDOW_SHIFT: u32 = 19;
 const TAU: Nanos = Nanos(1_000_000);
 const ALPHAS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
 /// Nanoseconds by which delays may differ.
@@ -124,7 +122,7 @@ fn probed(road: &Road, time: Duration) -> Result<(f64, ProbeRun)> {
     let stop = Arc::new(AtomicBool::new(false));
     let (asked, (ready, begun)) = (Arc::clone(&stop), channel());
     let watching = within(&road.router, move || {
-        let params = ProbeParams { tau: TAU, all: true, window_shift: WINDOW_SHIFT, ..ProbeParams::default() };
+        let params = ProbeParams { tau: TAU, all: true, ..ProbeParams::default() };
         let mut probe = Probe::attach("near0", params)?;
         Ok(thread::spawn(move || -> Result<ProbeRun> {
             let _ = ready.send(());

@@ -15,7 +15,6 @@
 
 enum { NOTHING, MARK_ONLY, MARK_OR_DROP, DROP, LIMIT };
 enum { BYTES, SHARE, QUEUE };
-enum { UNKNOWN, FRAMED, BARE };
 
 /* Parameters of the action. They may change while a packet is handled; that packet may then see some old and some new values. */
 struct acting {
@@ -99,8 +98,8 @@ struct {
 struct standing {
 	/* The whole queue, treated as one flow. */
 	struct victim all;
-	/* Whether its packets begin with an Ethernet header. */
-	u64 framed;
+	/* Whether a packet has left since acting began. */
+	u64 begun;
 };
 
 struct {
@@ -207,7 +206,7 @@ INLINE bool is_never(const struct known *known)
 }
 
 /* Records the weight of a packet's flow as the packet leaves a queue, for the flow's next packet. */
-INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backlog, bool framed, u64 now)
+INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backlog, u64 now)
 {
 	u32 zero = 0;
 	struct acting *asked = map_lookup(&acting, &zero);
@@ -218,8 +217,8 @@ INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backl
 	if (!asked || !asked->action || now >= asked->until || !here || !count)
 		return;
 	/* Written rarely, so that the cache lines stay with the processors that read it. */
-	if (here->framed == UNKNOWN)
-		here->framed = framed ? FRAMED : BARE;
+	if (!here->begun)
+		here->begun = 1;
 	if (asked->weigh == QUEUE) {
 		here->all.until = now + asked->hold;
 		here->all.weight = backlog;

@@ -63,6 +63,33 @@ INLINE bool has_ports(u8 protocol)
 	return protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
 }
 
+/* Writes the words of the flow of a packet whose IP header begins at `at`, if it is like most: IPv4 without options and not a fragment, or IPv6
+ * without extension headers, with ports. Returns whether it is. The packet is read in place, up to `end`. */
+INLINE bool plain_flow_of(const u8 *at, const u8 *end, struct words *words)
+{
+	__builtin_memset(words, 0, sizeof(*words));
+	if (at + 24 > end)
+		return 0;
+	if (at[0] == 0x45) {
+		if (be16(at + 6) & 0x1fff || !has_ports(at[9]))
+			return 0;
+		words->of[0] = __builtin_bswap32(*(const u32 *)(at + 12));
+		words->of[2] = __builtin_bswap32(*(const u32 *)(at + 16));
+		words->of[4] = be16(at + 20) | (u64)be16(at + 22) << 16;
+		words->of[5] = at[9] | FAMILY_V4 << 16;
+		return 1;
+	}
+	if (at[0] >> 4 != 6 || at + 44 > end || !has_ports(at[6]))
+		return 0;
+	words->of[1] = be64(at + 8);
+	words->of[0] = be64(at + 16);
+	words->of[3] = be64(at + 24);
+	words->of[2] = be64(at + 32);
+	words->of[4] = be16(at + 40) | (u64)be16(at + 42) << 16;
+	words->of[5] = at[6] | FAMILY_V6 << 16;
+	return 1;
+}
+
 /* Writes the words of a packet's flow, and returns whether it is IP. `headers` holds the first bytes of the packet, with zeros after them;
  * it has HEADERS + 16 bytes. */
 INLINE bool flow_of(const u8 *headers, bool framed, struct words *words)

@@ -19,7 +19,10 @@ typedef _Bool bool;
 #define NUMBER(name, value) int (*name)[value]
 #define TYPE(name, type) typeof(type) *name
 
-enum { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_LRU_HASH = 9, MAP_RINGBUF = 27 };
+/* BPF_F_MMAPABLE: user space can map the values. They begin with a page, so that those of 64 bytes are each in one line of the cache. */
+enum { MAPPABLE = 1 << 10 };
+
+enum { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_LRU_HASH = 9 };
 
 struct ns_common {
 	u32 inum;
@@ -124,8 +127,3 @@ static long (*skb_load_bytes)(const struct __sk_buff *skb, u32 at, void *to, u32
 enum { FROM_IP = 1 };
 static long (*skb_load_bytes_relative)(const struct __sk_buff *skb, u32 at, void *to, u32 bytes, u32 from) = (void *)68;
 static long (*probe_read_kernel)(void *to, u32 bytes, const void *from) = (void *)113;
-/* BPF_RB_NO_WAKEUP. */
-#define NO_WAKEUP 1
-static void *(*ringbuf_reserve)(void *map, u64 bytes, u64 flags) = (void *)131;
-static void (*ringbuf_submit)(void *data, u64 flags) = (void *)132;
-static void (*ringbuf_discard)(void *data, u64 flags) = (void *)133;

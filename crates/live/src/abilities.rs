@@ -4,7 +4,7 @@ mod grant;
 
 use crate::capabilities::{CapabilitySet, NAMESPACES, OWNERS, PACKETS, PROBE, Seer, TUN, names, raised};
 use crate::capture::{Capture, CaptureError, CaptureParams};
-use crate::probe::types;
+use crate::probe::{Device, types};
 use crate::{Acting, Control, Controls, Namespace, Probe, ProbeError, ProbeParams, Tun, owners};
 pub use grant::{Gain, Grant};
 
@@ -66,7 +66,7 @@ const ABOUT: [About; 9] = [
     },
     About {
         name: "ringbuf",
-        about: "maps of eBPF, with a ring buffer",
+        about: "maps of eBPF, shared with this process",
         commands: &["live"],
         costs: "`live` does not work",
         needs: PROBE,
@@ -135,10 +135,10 @@ pub fn abilities_seen_by(seer: Option<&Seer>) -> Vec<Ability> {
     };
     let traced = || {
         let btf = types()?;
-        Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf, &|| false)
+        Probe::load(Device::default(), &btf, ProbeParams::default())?.trace(&btf, &|| false)
     };
     let before = || {
-        let mut probe = Probe::load([0, 0], &types()?, ProbeParams::default())?;
+        let mut probe = Probe::load(Device::default(), &types()?, ProbeParams::default())?;
         probe.stamp("lo", &|| false)?;
         probe.act(&Acting::default())
     };
@@ -157,9 +157,8 @@ pub fn abilities_seen_by(seer: Option<&Seer>) -> Vec<Ability> {
                 // A TUN interface disappears when it is closed.
                 "tun" => here(|| Tun::open("doctor%d").map(drop)).map_err(|why| cause(&why)),
                 "btf" => types().map(drop).map_err(|why| (why.why(), Some(TYPES))),
-                "ringbuf" => {
-                    here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop)).map_err(|why| cause(&why))
-                }
+                "ringbuf" => here(|| Probe::load(Device::default(), &types()?, ProbeParams::default()).map(drop))
+                    .map_err(|why| cause(&why)),
                 "tp_btf" => here(traced).map_err(|why| cause(&why)),
                 "tcx" => here(before).map_err(|why| cause(&why)),
                 "owners" => seen.as_ref().map(drop).map_err(cause),

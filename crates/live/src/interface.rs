@@ -5,7 +5,7 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
@@ -162,6 +162,18 @@ impl Interfaces {
             _ => None,
         })?;
         mtu.ok_or_else(|| io::Error::other("the kernel does not report the MTU of an interface"))
+    }
+
+    /// Whether the packets of an interface begin with an Ethernet header. Those of others, such as tunnels, begin with that of IP.
+    ///
+    /// # Errors
+    /// Returns the error of the kernel.
+    pub fn is_framed(&self, index: u32) -> io::Result<bool> {
+        let answer = self.request(RouteNetlinkMessage::GetLink(link(index)), 0)?;
+        let Some(RouteNetlinkMessage::NewLink(found)) = answer else {
+            return Err(io::Error::other("the kernel does not report the kind of an interface"));
+        };
+        Ok(matches!(found.header.link_layer_type, LinkLayerType::Ether | LinkLayerType::Loopback))
     }
 
     /// An attribute of an interface.

@@ -34,5 +34,5 @@ pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
 pub use probe::{Condition, Field, Never, NeverError};
-pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};
+pub use probe::{Counters, Headers, Left, Probe, ProbeParams, Slice};
 pub use tun::{Incoming, Tun};

@@ -7,19 +7,20 @@ mod never;
 #[cfg(test)]
 mod older_kernels;
 mod records;
+mod reports;
 
 use crate::capabilities::raised;
-use crate::{ProbeError, now};
+use crate::{Interfaces, ProbeError, now};
 pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
-use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
+use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use departures::Departures;
 pub use never::{Condition, Field, Never, NeverError};
-use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 pub use records::{Counters, Left, Slice};
+use reports::Reports;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -31,11 +32,12 @@ static PROGRAMS: &[u8] = include_bytes_aligned!("../bpf/probe.bpf.o");
 /// Measures the queues of an interface until it is dropped.
 pub struct Probe {
     bpf: Ebpf,
-    /// The packets that are handed over. Mapped once: it has many pages, and mapping them for each read costs as much as a thousand
-    /// packets.
-    events: RingBuf<MapData>,
-    /// The inode of the network namespace, and the index of the interface in it.
-    device: [u32; 2],
+    /// The packets that are handed over.
+    reports: Reports,
+    device: Device,
+    params: ProbeParams,
+    /// Whether flows are acted on.
+    acts: bool,
     /// The start; packets that were stamped earlier do not exist.
     since: Nanos,
     /// When the first program was attached.
@@ -53,10 +55,19 @@ pub struct ProbeParams {
     pub tau: Nanos,
     /// A flow contributes if its share of the bytes that left meanwhile is larger (alpha).
     pub alpha: f64,
-    /// A window of the sketch is 2 to the power of this nanoseconds, at most 31. A change clears the sketch.
-    pub window_shift: u32,
+    /// The headers that packets are handed over with.
+    pub headers: Headers,
     /// Hand over every packet, not only those whose sojourn time is at least half of tau, which is when a burst ends.
     pub all: bool,
+}
+
+/// Whose headers a packet is handed over with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// Its own. Copying them from memory costs more than all else that the probe does with a packet that leaves.
+    OfEach,
+    /// Those of an earlier packet of its flow, if one was handed over.
+    OfFlow,
 }
 
 /// The tracing programs, their tracepoints, and the kernels that have these.
@@ -68,42 +79,37 @@ const TRACED: [(&str, &str, &str); 2] = [
 /// How often a program is verified without a log before it is refused.
 const TRIES: usize = 4;
 
+/// The words of what the programs share, and where the queues begin in it, each of which ends with its present slice (`bpf/queue.h`).
+const QUEUES_AT: usize = 17;
+const SHARED: usize = QUEUES_AT + Probe::QUEUES as usize * 2 * Slice::WORDS;
+
 /// The kernels that have the other requirements.
 const RING_BUFFER: &str = "Linux 5.8 or later, with CONFIG_BPF_SYSCALL";
 const TCX: &str = "Linux 6.6 or later, with CONFIG_NET_XGRESS";
 
-/// The shortest and longest window that may be selected: 65 us and 2.1 s.
-const SHORTEST: u32 = 16;
-const LONGEST: u32 = 31;
+/// The interface whose queues are measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Device {
+    /// The inode of its network namespace, and its index there.
+    namespace: u32,
+    index: u32,
+    /// Whether its packets begin with an Ethernet header.
+    framed: bool,
+}
 
-/// The parameters of the sketch that the kernel keeps per queue.
-pub fn sketch(window_shift: u32) -> ConQuestParams {
-    ConQuestParams {
-        snapshots: 8,
-        rows: 2,
-        columns: 2048,
-        window: Nanos(1 << window_shift),
-        expiry: Expiry::Tag,
-        weights: Weights::Fine,
-        seed: 0,
+impl Device {
+    /// An interface of this thread's network namespace.
+    fn named(interface: &str) -> Result<Self, ProbeError> {
+        let (namespace, index) = (namespace()?, index(interface)?);
+        let framed = Interfaces::open().and_then(|interfaces| interfaces.is_framed(index));
+        let framed = framed.map_err(|why| ProbeError::System { what: "the kind of the interface", why })?;
+        Ok(Self { namespace, index, framed })
     }
 }
 
 impl Default for ProbeParams {
     fn default() -> Self {
-        Self { tau: Nanos(1_000_000), alpha: 0.01, window_shift: 22, all: false }
-    }
-}
-
-impl ProbeParams {
-    /// The parameters with the shortest windows that hold the longest recent sojourn time, which an accurate estimate needs. Windows
-    /// shrink only if a quarter is enough, so that they do not change with every burst.
-    #[must_use]
-    pub fn fitted(self, longest: Nanos) -> Self {
-        let span = |shift: u32| sketch(shift).span();
-        let needed = (SHORTEST..LONGEST).find(|shift| span(*shift) >= longest).unwrap_or(LONGEST);
-        let is_fit = needed <= self.window_shift && needed + 2 > self.window_shift;
-        Self { window_shift: if is_fit { self.window_shift } else { needed }, ..self }
+        Self { tau: Nanos(1_000_000), alpha: 0.01, headers: Headers::OfEach, all: false }
     }
 }
 
@@ -131,7 +137,7 @@ impl Probe {
         params: ProbeParams,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, ProbeError> {
-        let device = [namespace()?, index(interface)?];
+        let device = Device::named(interface)?;
         let types = types()?;
         raised(|| Self::attach_by(&types, device, interface, params, is_stopped))
     }
@@ -139,7 +145,7 @@ impl Probe {
     /// The same with given kernel types. After an error, nothing stays attached.
     fn attach_by(
         btf: &Btf,
-        device: [u32; 2],
+        device: Device,
         interface: &str,
         params: ProbeParams,
         is_stopped: &dyn Fn() -> bool,
@@ -147,18 +153,19 @@ impl Probe {
         let mut probe = Self::load(device, btf, params)?;
         probe.trace(btf, is_stopped)?;
         // What the qdisc counts from here on, the programs see.
-        probe.departures = Departures::new(device[1]);
+        probe.departures = Departures::new(device.index);
         // Stamps come last, so that every stamped packet is seen to leave.
         probe.stamp(interface, is_stopped)?;
         Ok(probe)
     }
 
     /// Loads the maps and programs without attaching them.
-    pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
-        let mut bpf = object(btf, VerifierLogLevel::DISABLE)?;
-        let events = of(bpf.take_map("events"))?;
+    pub(crate) fn load(device: Device, btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
+        let bpf = object(btf, VerifierLogLevel::DISABLE)?;
+        let reports = Reports::new(bpf.map("reports"), bpf.map("heads"))?;
+        let (since, departures) = (now(), Departures::default());
         let mut probe =
-            Self { bpf, events, device, since: now(), began: now(), before: None, departures: Departures::default() };
+            Self { bpf, reports, device, params, acts: false, since, began: since, before: None, departures };
         probe.set(params)?;
         Ok(probe)
     }
@@ -241,13 +248,24 @@ impl Probe {
     /// # Errors
     /// Returns the errors of the kernel.
     pub fn set(&mut self, params: ProbeParams) -> Result<(), ProbeError> {
-        let [netns, interface] = self.device;
-        let tau = params.tau.0;
+        self.params = params;
+        self.configure()
+    }
+
+    /// Writes the configuration.
+    pub(crate) fn configure(&mut self) -> Result<(), ProbeError> {
+        let (Device { namespace, index, framed }, params) = (self.device, self.params);
         let alpha = (params.alpha.clamp(0.0, 1.0) * 65_536.0).round() as u32;
-        let [tau, since] = [tau, self.since.0].map(|time| [time as u32, (time >> 32) as u32]);
-        let (all, shift) = (u32::from(params.all), params.window_shift);
-        let words = [netns, interface, tau[0], tau[1], alpha, all, shift, 0, since[0], since[1]];
-        let mut config: Array<&mut MapData, [u32; 10]> = of(self.bpf.map_mut("config"))?;
+        let [tau, since] = [params.tau.0, self.since.0].map(|time| [time as u32, (time >> 32) as u32]);
+        let [all, framed, acts, each] =
+            [params.all, framed, self.acts, params.headers == Headers::OfEach].map(u32::from);
+        let read = [self.reports.read(), self.reports.read() >> 32].map(|half| half as u32);
+        let [[tau, tau_above], [since, since_above], [read, read_above]] = [tau, since, read];
+        let words = [
+            [0, 0, namespace, index, tau, tau_above, alpha, all],
+            [framed, acts, each, 0, since, since_above, read, read_above],
+        ];
+        let mut config: Array<&mut MapData, [[u32; 8]; 2]> = of(self.bpf.map_mut("config"))?;
         config.set(0, words, 0).map_err(|why| ProbeError::refused("configure the probe", &why))
     }
 
@@ -300,13 +318,12 @@ impl Probe {
     /// Returns the errors of the kernel.
     pub fn left(&mut self, mut each: impl FnMut(Left<'_>)) -> Result<u64, ProbeError> {
         let mut count = 0;
-        while count < Self::AT_ONCE
-            && let Some(bytes) = self.events.next()
-        {
-            if let Some(left) = Left::parse(&bytes) {
-                each(left);
-                count += 1;
-            }
+        while count < Self::AT_ONCE && self.reports.next(&mut each) {
+            count += 1;
+        }
+        if count > 0 {
+            // From now on the kernel may write where these were.
+            self.configure()?;
         }
         Ok(count)
     }
@@ -316,13 +333,21 @@ impl Probe {
     /// # Errors
     /// Returns the errors of the kernel.
     pub fn slices(&self, queue: u32) -> Result<Vec<Slice>, ProbeError> {
-        let map: Array<&MapData, [u64; Slice::WORDS]> = of(self.bpf.map("slices"))?;
+        let failed = |why| ProbeError::refused("read what the probe summed up", &why);
+        let earlier: Array<&MapData, [u64; Slice::WORDS]> = of(self.bpf.map("slices"))?;
+        let shared: Array<&MapData, [u64; SHARED]> = of(self.bpf.map("shared"))?;
+        let shared = shared.get(&0, 0).map_err(failed)?;
+        let at = QUEUES_AT + queue as usize % Self::QUEUES as usize * 2 * Slice::WORDS + Slice::WORDS;
+        let present = shared.get(at..).and_then(|words| words.first_chunk()).map(Slice::from_words);
         let places = queue * Slice::KEPT..(queue + 1) * Slice::KEPT;
-        let read = |place| map.get(&place, 0).map(|words| Slice::from_words(&words));
+        let read = |place| earlier.get(&place, 0).map(|words| Slice::from_words(&words));
         let slices: Result<Vec<_>, _> = places.map(read).collect();
-        let mut slices = slices.map_err(|why| ProbeError::refused("read what the probe summed up", &why))?;
+        let mut slices = slices.map_err(failed)?;
+        slices.extend(present);
         slices.retain(|slice| slice.packets > 0);
         slices.sort_by_key(|slice| slice.start);
+        // One may have been put aside between the two readings.
+        slices.dedup_by_key(|slice| slice.start);
         Ok(slices)
     }
 
@@ -332,9 +357,12 @@ impl Probe {
     /// # Errors
     /// Returns the errors of the kernel.
     pub fn wait(&mut self, time: Duration) -> Result<(), ProbeError> {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        use rustix::event::{Timespec, poll};
+        if self.reports.is_ready() {
+            return Ok(());
+        }
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
-        match poll(&mut [PollFd::new(&self.events, PollFlags::IN)], Some(&time)) {
+        match poll(&mut [], Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(why) => Err(ProbeError::System { what: "whether packets left", why: why.into() }),
         }
@@ -347,7 +375,7 @@ impl Probe {
     pub fn is_there(&self) -> Result<bool, ProbeError> {
         use rustix::net::netdevice::index_to_name;
         // By index, because the interface may have been renamed.
-        Ok(index_to_name(interface_socket()?, self.device[1]).is_ok())
+        Ok(index_to_name(interface_socket()?, self.device.index).is_ok())
     }
 }
 

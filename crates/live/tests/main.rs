@@ -16,3 +16,4 @@ mod probe;
 mod qdisc;
 mod source;
 mod traffic;
+mod verdicts;

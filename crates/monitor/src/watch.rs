@@ -19,7 +19,7 @@ use interface_state::InterfaceState;
 use queuescope_analysis::{Analysis, AnalysisParams, Error, FLOWS, Watcher};
 use queuescope_ingest::{Listener, Stop};
 use queuescope_live::capabilities::Seer;
-use queuescope_live::{Counters, Probe, ProbeParams, Slice, now};
+use queuescope_live::{Counters, Headers, Probe, ProbeParams, Slice, now};
 use queuescope_report::model::Report;
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::cell::RefCell;
@@ -50,7 +50,6 @@ pub struct Attached {
 /// An interface that is being watched. `W` receives its packets, and `R` receives its events.
 pub struct Watch<W: Watcher, R: Reporter<W>> {
     probe: Probe,
-    params: ProbeParams,
     state: InterfaceState,
     analysis: Analysis<Flows, W>,
     reporter: R,
@@ -71,7 +70,7 @@ impl Attached {
     pub fn new(options: WatchOptions, stop: Stop, seer: Option<Seer>) -> Result<Self, WatchError> {
         let params = options.probe()?;
         let mut feed = Feed::new(options.only.as_deref(), options.asked.mask(), options.inner)?;
-        let analysed = options.analysis(&params)?;
+        let analysed = options.analysis()?;
         let probe = Probe::attach_unless(&options.interface, params, &|| stop.is_requested())?;
         feed.origin = probe.began();
         Ok(Self { options, probe, params, analysed, feed, seer, stop })
@@ -92,6 +91,11 @@ impl Attached {
         let sketch = |why| WatchError::Analysis(Error::Sketch(why));
         let new = |params| Analysis::new(options.asked.flows(FLOWS), params, ()).map_err(sketch);
         let blank = new(analysed.clone())?;
+        // A flow's name needs the headers of one packet only. Everything else needs those of each.
+        let needs_each = watcher.wants_packets() || watcher.wants_parts() || options.is_filtered() || options.inner;
+        if !needs_each {
+            probe.set(ProbeParams { headers: Headers::OfFlow, ..params }).map_err(WatchError::from)?;
+        }
         let analysis = Analysis::new(options.asked.flows(FLOWS), analysed, watcher).map_err(sketch)?;
         let serve = |at| Metrics::serve(at, &options.interface, tau, options.asked.alpha).map_err(WatchError::from);
         let (metrics, address) = options.metrics.as_ref().map(serve).transpose()?.unzip();
@@ -122,7 +126,7 @@ impl Attached {
         let view = options.is_drawn.then(view);
         let screen = options.is_drawn.then(Screen::new).transpose().map_err(WatchError::from)?;
         let stopped = Stopped::default();
-        Ok(Watch { probe, params, state, analysis, reporter, stop, view, screen, metrics, stopped })
+        Ok(Watch { probe, state, analysis, reporter, stop, view, screen, metrics, stopped })
     }
 }
 
@@ -212,13 +216,11 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         }
         self.probe.compare();
         let deepest = &mut self.state.deepest;
-        let mut longest = Nanos::ZERO;
         let mut slices = Vec::<Slice>::new();
         for queue in 0..Probe::QUEUES {
             slices.extend(self.probe.slices(queue)?);
         }
         for slice in &slices {
-            longest = longest.max(slice.delay_max);
             deepest.packets = deepest.packets.max(u64::from(slice.length_max));
             deepest.bytes = deepest.bytes.max(ByteCount(u64::from(slice.backlog_max)));
         }
@@ -232,11 +234,6 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         }
         if let Some(metrics) = &self.metrics {
             metrics.look(self.state.counters, &self.state.acts, &slices, now());
-        }
-        let fitted = self.params.fitted(longest);
-        if fitted != self.params {
-            self.params = fitted;
-            self.probe.set(fitted)?;
         }
         self.state.is_gone = !self.probe.is_there()?;
         // While a view is drawn, standard error would spoil it.

@@ -16,6 +16,8 @@ impl Probe {
     /// Returns the errors of the kernel, and fails if the function is impossible in the kernel.
     pub fn act(&mut self, acting: &Acting) -> Result<(), ProbeError> {
         self.set_acting(acting.words()?)?;
+        self.acts = true;
+        self.configure()?;
         raised(|| self.put_before_queue("act"))
     }
 
@@ -34,6 +36,8 @@ impl Probe {
     /// Returns the errors of the kernel.
     pub fn rest(&mut self) -> Result<(), ProbeError> {
         self.set_acting([0; Acting::WORDS])?;
+        self.acts = false;
+        self.configure()?;
         raised(|| self.put_before_queue("stamp"))
     }
 

@@ -22,7 +22,7 @@ pub struct Acting {
     /// The paper's `w_T`, in the unit of weights. By default 0, so every flow that contributes is acted on. The paper's section 5.2
     /// uses 512 packets, which were 25 % of its queue.
     pub threshold: f64,
-    /// How long a flow is acted on after one of its packets contributed. By default 8 ms, about two windows of the sketch; the packets
+    /// How long a flow is acted on after one of its packets contributed. By default 8 ms; the packets
     /// of a flow that fills a queue leave much more often.
     pub hold: Nanos,
     /// Dry run: outcomes are counted, but no packet is changed. This is the default.

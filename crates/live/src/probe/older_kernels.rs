@@ -1,6 +1,6 @@
 //! Simulates kernels with fewer features, by renaming some of this kernel's types.
 
-use super::{PROGRAMS, ProbeParams, RING_BUFFER, index, namespace, types};
+use super::{Device, PROGRAMS, ProbeParams, RING_BUFFER, types};
 use crate::{Probe, ProbeError};
 use aya::{Btf, EbpfLoader, Endianness};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -47,7 +47,7 @@ fn known<'a>(test: &str, names: &[&'a str]) -> Vec<&'a str> {
 
 /// Attaches a probe with those names removed; none if this user may not attach any.
 fn traced(test: &str, names: &[&str]) -> Option<Result<(), ProbeError>> {
-    let probe = |btf: &Btf| Probe::load([0, 0], btf, ProbeParams::default());
+    let probe = |btf: &Btf| Probe::load(Device::default(), btf, ProbeParams::default());
     if let Err(why) = types().and_then(|btf| probe(&btf)?.trace(&btf, &|| false)) {
         println!("skipped: {test}: {why}");
         return None;
@@ -109,11 +109,11 @@ fn a_kernel_without_a_structure_is_refused() {
 #[test]
 fn an_unsupported_map_needs_another_kernel() {
     let test = "an_unsupported_map_needs_another_kernel";
-    if let Err(why) = types().and_then(|btf| Probe::load([0, 0], &btf, ProbeParams::default())) {
+    if let Err(why) = types().and_then(|btf| Probe::load(Device::default(), &btf, ProbeParams::default())) {
         return println!("skipped: {test}: {why}");
     }
     // Every kernel refuses a map without entries, with the error of an old kernel for an unknown type.
-    let loaded = EbpfLoader::new().map_max_entries("config", 0).load(PROGRAMS).expect_err("the map has no entries");
+    let loaded = EbpfLoader::new().map_max_entries("victims", 0).load(PROGRAMS).expect_err("the map has no entries");
     let message = ProbeError::since("make the maps of the probe", RING_BUFFER, &loaded).to_string();
     assert!(
         message.contains("this kernel does not support it (Invalid argument") && message.contains("Linux 5.8 or later"),
@@ -146,7 +146,7 @@ fn a_failed_attachment_leaves_nothing_behind() {
     let test = "a_failed_attachment_leaves_nothing_behind";
     alone(test, move || {
         let attach = |btf: &Btf, interface: &str| {
-            let device = [namespace()?, index("lo")?];
+            let device = Device::named("lo")?;
             Probe::attach_by(btf, device, interface, ProbeParams::default(), &|| false)
         };
         if let Err(why) = types().and_then(|btf| attach(&btf, "lo")) {

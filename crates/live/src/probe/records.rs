@@ -14,7 +14,7 @@ pub struct Left<'a> {
     pub dequeued: Nanos,
     /// The digest of the flow's key.
     pub digest: u64,
-    /// Bytes of the flow that left while the packet waited, according to the sketch.
+    /// Bytes of the flow that left while the packet waited; 0 if that is not known.
     pub flow: u64,
     /// Bytes of all flows that left meanwhile.
     pub all: u64,
@@ -32,7 +32,7 @@ pub struct Left<'a> {
     pub framed: bool,
     /// Whether the flow contributes to congestion.
     pub contributing: bool,
-    /// The first bytes of the packet, up to 128.
+    /// The first bytes of the packet, or of an earlier one of its flow ([`Headers`](crate::Headers)), up to 128.
     pub headers: &'a [u8],
 }
 
@@ -71,8 +71,11 @@ pub struct Counters {
     pub tc_drops: u64,
     /// Packets on the wire that the qdisc marked: they came without a CE mark and left with one (RFC 3168).
     pub marked: u64,
+    /// Congested packets on the wire of which it is unknown how much of their flow left meanwhile, so that they do not count as contributing:
+    /// they came as the queue began to build, or their flow lost its place in the table to others.
+    pub unjudged: u64,
     /// Packets that were not handed over and left the queue empty; a super-packet counts as one. No packet that is handed over waited
-    /// for them, so their flow is not identified, and they are not in the sketch.
+    /// for them, so their flow is not identified.
     pub alone: u64,
     /// Packets that the device returned to the queue and that left again; they count as leaving at the first time.
     pub requeued: u64,
@@ -109,37 +112,8 @@ pub struct Slice {
     pub length_max: u32,
 }
 
-/// The size of an event before its headers, bytes.
-const FIXED_SIZE: usize = 64;
-
-impl<'a> Left<'a> {
-    /// Parses an event; none if it is too short.
-    pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let (numbers, headers) = bytes.split_first_chunk::<FIXED_SIZE>()?;
-        let word = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u64::from_ne_bytes);
-        let half = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u32::from_ne_bytes);
-        let captured = u16::from_ne_bytes([numbers[60], numbers[61]]);
-        Some(Self {
-            enqueued: Nanos(word(0)),
-            dequeued: Nanos(word(8)),
-            digest: word(16),
-            flow: word(24),
-            all: word(32),
-            bytes: half(40),
-            packets: half(44),
-            backlog: half(48),
-            length: half(52),
-            queue: u32::from(u16::from_ne_bytes([numbers[56], numbers[57]])),
-            is_stamped: numbers[58] != 0,
-            framed: numbers[62] != 0,
-            contributing: numbers[63] != 0,
-            headers: headers.get(..usize::from(captured))?,
-        })
-    }
-}
-
 impl Counters {
-    pub(super) const WORDS: usize = 18 + Self::REASONS.len() + Self::DELAYS;
+    pub(super) const WORDS: usize = 19 + Self::REASONS.len() + Self::DELAYS;
     /// The reasons for drops, from the kernel's `enum skb_drop_reason`. `qdisc` stands for any other reason.
     pub const REASONS: [&str; 9] = [
         "qdisc",
@@ -172,10 +146,10 @@ impl Counters {
     /// Sums the counters of all processors.
     pub(super) fn from_processors(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
-        let [stamped, stamped_bytes, came, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, alone, requeued, requeued_unseen, marked, rest @ ..] = rest;
-        let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, tc_drops, delay, delays @ ..] =
-            rest;
+        let [stamped, stamped_bytes, came, seen, packets, bytes, congested, contributing, delay, alone, rest @ ..] =
+            words;
+        let [unstamped, other, bulk, untold, requeued, requeued_unseen, marked, unjudged, rest @ ..] = rest;
+        let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, tc_drops, delays @ ..] = rest;
         let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier];
         Self {
             stamped,
@@ -194,6 +168,7 @@ impl Counters {
             drops,
             tc_drops,
             marked,
+            unjudged,
             alone,
             requeued,
             requeued_unseen,
@@ -205,14 +180,15 @@ impl Counters {
 }
 
 impl Slice {
-    pub(super) const WORDS: usize = 7;
+    /// The last is not used.
+    pub(super) const WORDS: usize = 8;
     /// The number of slices that the kernel keeps per queue.
     pub(super) const KEPT: u32 = 64;
     /// The length of a slice, as a power of two of nanoseconds.
     const SHIFT: u32 = 26;
 
     pub(super) fn from_words(words: &[u64; Self::WORDS]) -> Self {
-        let [number, packets, bytes, congested, delay_sum, delay_max, maxima] = *words;
+        let [number, packets, bytes, congested, delay_sum, delay_max, maxima, _] = *words;
         Self {
             start: Nanos(number << Self::SHIFT),
             packets,

@@ -75,7 +75,7 @@ impl InterfaceState {
             read_error: None,
         };
         let mut report = findings.report(source);
-        "the probe's".clone_into(&mut report.setup.sketch.window_source);
+        "not used".clone_into(&mut report.setup.sketch.window_source);
         self.owners.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);

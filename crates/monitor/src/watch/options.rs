@@ -5,7 +5,7 @@ use crate::error::WatchError;
 use crate::listen::Listen;
 use queuescope_analysis::{AnalysisOptions, AnalysisParams, Scale};
 use queuescope_ingest::records::Unknown;
-use queuescope_live::{ProbeParams, sketch};
+use queuescope_live::ProbeParams;
 use queuescope_meter::{History, Tau};
 use queuescope_wire::Nanos;
 
@@ -21,7 +21,7 @@ pub struct WatchOptions {
     pub inner: bool,
     /// Whether the kernel hands over every packet, or only those whose sojourn time is at least half of tau.
     pub every_packet: bool,
-    /// Options of the analysis. The sketch is the probe's. Tau defaults to 1 ms.
+    /// Options of the analysis. Those of the sketch are not used. Tau defaults to 1 ms.
     pub asked: AnalysisOptions,
     /// The action on flows that contribute.
     pub acting: ActingOptions,
@@ -36,6 +36,8 @@ const DEPARTURES: usize = (1 << 18) - 1;
 const MOST_FLOWS: usize = 1 << 16;
 /// The longest sojourn time that the probe can measure.
 const LONGEST: Nanos = Nanos(137_000_000_000);
+/// The time in which the growth of a flow is measured: 4.2 ms.
+const WINDOW: Nanos = Nanos(1 << 22);
 /// The default sojourn time above which a queue is congested.
 const TAU: Nanos = Nanos(1_000_000);
 
@@ -74,12 +76,14 @@ impl WatchOptions {
     }
 
     /// The parameters of the analysis of the packets that the probe hands over.
-    pub(super) fn analysis(&self, probe: &ProbeParams) -> Result<AnalysisParams, WatchError> {
+    pub(super) fn analysis(&self) -> Result<AnalysisParams, WatchError> {
         let history = History::Departures(DEPARTURES);
         let mut params = self.asked.params(Unknown::OF_OUTSIDE, history, None, Scale::from_rate(None))?;
         params.tau = Tau::Given(self.tau());
         params.estimators = Vec::new();
-        params.sketch = sketch(probe.window_shift);
+        // Growth of a flow is measured in windows of the sketch, also without a sketch.
+        params.sketch.window = WINDOW;
+        params.sketch.snapshots = 8;
         params.window_grows = false;
         params.details = true;
         params.hands_out = true;
@@ -108,6 +112,6 @@ mod tests {
     fn an_invalid_expression_is_an_error() {
         let mut options = WatchOptions::new("lo");
         options.asked.victims = Some("nonsense".to_owned());
-        assert!(matches!(options.analysis(&ProbeParams::default()), Err(WatchError::Analysis(_))));
+        assert!(matches!(options.analysis(), Err(WatchError::Analysis(_))));
     }
 }

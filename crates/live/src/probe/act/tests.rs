@@ -1,7 +1,7 @@
 //! The kernel runs the program on frames that the tests make, without a network.
 
 use super::super::acting::{Action, Weigh};
-use super::super::{Condition, Field, Never, ProbeParams, types};
+use super::super::{Condition, Device, Field, Never, ProbeParams, types};
 use super::*;
 use aya::programs::{TestRun, TestRunOptions};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ struct DetachedProbe(Probe);
 
 impl DetachedProbe {
     fn new(name: &str) -> Option<Self> {
-        let made = types().and_then(|types| Probe::load([0, 0], &types, ProbeParams::default()));
+        let made = types().and_then(|types| Probe::load(Device::default(), &types, ProbeParams::default()));
         match made.and_then(|mut probe| probe.act(&Acting::default()).map(|()| probe)) {
             Ok(probe) => Some(Self(probe)),
             Err(why) => {
@@ -33,9 +33,10 @@ impl DetachedProbe {
 
     /// Sets the action, the queue's depth in bytes, and whether its packets are frames or bare IP packets.
     fn set_action(&mut self, framed: bool, depth: u64, acting: &Acting) {
+        self.0.device.framed = framed;
         self.0.act(acting).expect("it can");
         let mut standing: Array<&mut MapData, [u64; 6]> = of(self.0.bpf.map_mut("standing")).expect("it is there");
-        standing.set(0, [u64::MAX, depth, 0, 0, 0, if framed { 1 } else { 2 }], 0).expect("it is there");
+        standing.set(0, [u64::MAX, depth, 0, 0, 0, 1], 0).expect("it is there");
     }
 
     /// Adds a flow that is acted on until `until`.

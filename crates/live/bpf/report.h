@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Reports of packets that left, for the reader in user space, which maps them. An own ring, because that of the kernel takes a lock and waits
+ * for earlier stores at each report. */
+#pragma once
+#include "queue.h"
+
+/* Reports that are kept for the reader at most; and the processors that may write one at the same time, at most. */
+#define REPORTS (1 << 15)
+#define WRITERS 512
+
+/* A packet without a place in the table of flows. */
+#define NO_PLACE (~0u)
+
+enum { IS_STAMPED = 1, IS_FRAMED = 2, IS_CONTRIBUTING = 4, HAS_HEADERS = 8 };
+
+/* The report of a packet that left. */
+struct report {
+	/* Nanoseconds of CLOCK_MONOTONIC, and the sojourn time; 0 if it is unknown when the packet came. */
+	u64 dequeued, waited;
+	u64 digest;
+	/* Bytes of its flow, and of all flows, that left while it waited. */
+	u32 flow, all;
+	/* Bytes on the wire, and the number of packets on the wire. */
+	u32 bytes, packets;
+	/* The backlog that it left behind, in bytes and in packets. */
+	u32 backlog, length;
+	/* The place of its flow. Without headers of its own, those of the last packet with this place and digest that has them are its flow's. */
+	u32 place;
+	u8 queue, flags;
+	/* Bytes of headers. */
+	u8 captured, unused;
+	/* The lower bits of the number of this report, counted from 1; written last. */
+	u32 number;
+	u32 unused_too;
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, REPORTS);
+	NUMBER(map_flags, MAPPABLE);
+	TYPE(key, u32);
+	TYPE(value, struct report);
+} reports SEC(".maps");
+
+/* The first bytes of packets, at the place of their report. */
+struct headers {
+	u8 of[HEADERS];
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, REPORTS);
+	NUMBER(map_flags, MAPPABLE);
+	TYPE(key, u32);
+	TYPE(value, struct headers);
+} heads SEC(".maps");
+
+/* Copies the headers of the packet of a report. Returns their bytes. */
+INLINE u32 copy_headers(u32 slot, const u8 *from, u32 head)
+{
+	struct headers *headers = map_lookup(&heads, &slot);
+
+	if (head > HEADERS)
+		head = HEADERS;
+	return headers && !probe_read_kernel(headers->of, head, from) ? head : 0;
+}
