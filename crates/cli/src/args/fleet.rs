@@ -135,7 +135,7 @@ pub struct FleetInvite {
     pub role: RoleName,
 
     /// How long the token is valid, from 1s to 30d
-    #[arg(long, value_name = "TIME", default_value = "1h")]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = expiry)]
     pub expires: Nanos,
 
     /// The coordinator.
@@ -271,4 +271,12 @@ fn lease(text: &str) -> Result<Nanos, String> {
 /// Parses a date, as the time since 1970.
 fn date(text: &str) -> Result<Nanos, String> {
     parse_date(text).map_err(|error| error.to_string())
+}
+
+/// Parses the time for which a token is valid.
+fn expiry(text: &str) -> Result<Nanos, String> {
+    const SECOND: u64 = 1_000_000_000;
+    let expiry = Nanos::read_long(text).map_err(|error| error.to_string())?;
+    let is_valid = (SECOND..=30 * 86_400 * SECOND).contains(&expiry.0);
+    if is_valid { Ok(expiry) } else { Err("use 1s to 30d".to_owned()) }
 }
