@@ -133,6 +133,17 @@ pub enum TappedError {
     },
 }
 
+impl TappedError {
+    /// The field of [`TappedConQuestParams`] that is wrong.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Sketch(_) => "sketch",
+            Self::Slots { .. } => "slots",
+            Self::MaxDelay { .. } => "max_delay",
+        }
+    }
+}
+
 /// Those of the paper's section 6.3: four snapshots of two rows and 64 columns, windows of 1.05 ms (a power of two, for a switch) that generated packets clean, delays of up to
 /// four windows, and `tau` = 0.5 ms. The threshold is a tenth of what 10 Gb/s sends in `tau`.
 impl Default for TappedConQuestParams {
@@ -163,7 +174,11 @@ impl TappedConQuestParams {
     /// The most packets that can wait.
     pub const MOST_SLOTS: u32 = 1 << 16;
 
-    fn check(&self) -> Result<(), TappedError> {
+    /// Checks the number of packets that can wait and the longest delay. [`TappedConQuest::new`] checks the dimensions of the snapshots, too.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of its range, and what is possible.
+    pub fn check(&self) -> Result<(), TappedError> {
         let Self { slots, max_delay, .. } = *self;
         if !slots.is_power_of_two() || !(2..=Self::MOST_SLOTS).contains(&slots) {
             return Err(TappedError::Slots { slots });

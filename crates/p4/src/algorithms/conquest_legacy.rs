@@ -119,15 +119,9 @@ pub fn conquest_legacy_with(params: &ConQuestLegacyParams) -> Result<SwitchProgr
 fn check(params: &ConQuestLegacyParams) -> Result<(), InvalidProgram> {
     let fail = |key: &str, why: &str| Err(InvalidProgram::of_parameter(NAME, key, why));
     let tapped = &params.tapped;
-    let TappedConQuestParams { sketch, slots, max_delay, tau, .. } = tapped;
-    if !slots.is_power_of_two() || !(2..=TappedConQuestParams::MOST_SLOTS).contains(slots) {
-        return fail("slots", "must be a power of two from 2 to 65536, because a place is a slice of a hash");
-    }
-    if max_delay.0 == 0 || *max_delay > TappedConQuestParams::LONGEST {
-        return fail(
-            "max-delay",
-            "must be 1 ns to 2.08 s: 32 bits of nanoseconds distinguish twice as much, with a window",
-        );
+    let TappedConQuestParams { sketch, tau, .. } = tapped;
+    if let Err(error) = tapped.check() {
+        return fail(&error.field().replace('_', "-"), &error.to_string());
     }
     if *tau > TappedConQuestParams::LONGEST {
         return fail("tau", "must be at most 2.08 s, like the longest delay");
