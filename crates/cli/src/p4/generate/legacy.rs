@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub(super) fn with(set: &[String]) -> Result<ConQuestLegacyParams> {
     let mut params = ConQuestLegacyParams::default();
     let known: Vec<_> = parameters(&params).into_iter().map(|it| it.key).collect();
-    replace_all(set, &known, |key, value| replace(&mut params, key, value))?;
+    replace_all("conquest-legacy", set, &known, |key, value| replace(&mut params, key, value))?;
     Ok(params)
 }
 
