@@ -155,11 +155,20 @@ impl Parameters {
 /// # Errors
 /// Fails if one is not a parameter of the program, or does not have this value.
 fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
-    let parameters = parsed(name, set)?;
-    if !set.is_empty() {
-        limits::check_unused(name, set, &parameters, &parsed(name, &[])?)?;
+    if set.is_empty() {
+        return parsed(name, set);
     }
-    Ok(parameters)
+    let defaults = parsed(name, &[])?;
+    match parsed(name, set) {
+        Ok(parameters) => {
+            limits::check_unused(name, set, &parameters, &defaults)?;
+            Ok(parameters)
+        }
+        Err(error) => {
+            limits::check_known(name, set, &defaults)?;
+            Err(error)
+        }
+    }
 }
 
 /// The same, with parameters of scenarios that the program does not have.

@@ -44,14 +44,30 @@ pub(super) fn write(
         bail!("-o {}: is a file, and the output is a folder with several files: name a folder", folder.display());
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let path_of = |ending: &str| folder.join(format!("{}.{ending}", program.name()));
+    let files = files(program, architecture, code, more)?;
+    files.iter().try_for_each(|(ending, _)| check_regular(folder, &path_of(ending)))?;
     check_other_target(folder, program.name(), architecture)?;
     let mut written = String::new();
-    for (ending, contents) in files(program, architecture, code, more)? {
-        let path = folder.join(format!("{}.{ending}", program.name()));
+    for (ending, contents) in files {
+        let path = path_of(ending);
         create(&path)?.write_whole(|out| out.write_all(&contents)).with_context(|| cannot_write(&path))?;
         let _ = writeln!(written, "{}", path.display());
     }
     Ok(written)
+}
+
+/// Fails if something else than a file has a path: to open a named pipe waits for its other end.
+fn check_regular(folder: &Path, path: &Path) -> Result<()> {
+    match path.metadata() {
+        Ok(found) if !found.is_file() => bail!(
+            "-o {}: {} is not a regular file: remove it, or name another folder",
+            folder.display(),
+            path.display()
+        ),
+        // What cannot be created is reported when it is written.
+        _ => Ok(()),
+    }
 }
 
 /// Fails if the folder has the program for another target: files of the two have the same names.

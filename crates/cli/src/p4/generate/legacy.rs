@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub(super) fn with(set: &[String]) -> Result<ConQuestLegacyParams> {
     let mut params = ConQuestLegacyParams::default();
     let known: Vec<_> = parameters(&params).into_iter().map(|it| it.key).collect();
-    replace_all(set, &known, |key, value| replace(&mut params, key, value))?;
+    replace_all("conquest-legacy", set, &known, |key, value| replace(&mut params, key, value))?;
     Ok(params)
 }
 
@@ -160,8 +160,8 @@ mod tests {
         );
         let of_program = "the program conquest-legacy: the parameter";
         for (text, key) in [
-            ("slots=1000", "slots: must be a power of two"),
-            ("max-delay=3s", "max-delay: must be 1 ns to 2.08 s"),
+            ("slots=1000", "slots: 1000 packets cannot wait: use a power of two from 2 to 65536"),
+            ("max-delay=3s", "max-delay: the longest delay cannot be 3"),
             ("estimator=overlap", "estimator: must be inner or outer"),
             ("tau=3s", "tau: must be at most"),
             ("rows=3", "rows: must be 1 or 2"),

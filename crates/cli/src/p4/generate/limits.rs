@@ -1,8 +1,10 @@
 //! Which parameters of scenarios a program has, and their ranges where a switch has narrower ones.
 
 use super::Parameters;
+use super::set::instead;
 use anyhow::{Result, bail};
 use queuescope_scenario::Parameter;
+use queuescope_text::nearest;
 
 /// The parameters that a program has, with its ranges.
 pub(super) fn of_program(name: &str, all: Vec<Parameter>) -> Vec<Parameter> {
@@ -23,14 +25,31 @@ pub(super) fn check_unused(name: &str, texts: &[String], set: &Parameters, defau
         |it: &&Parameter| texts.iter().any(|text| text.split('=').next().is_some_and(|key| key.trim() == it.key));
     let is_changed = |it: &&Parameter| usual.iter().all(|other| other.key != it.key || other.value != it.value);
     if let Some(unused) = all.iter().filter(|it| !has(name, &it.key)).find(|it| is_named(it) || is_changed(it)) {
-        let own: Vec<_> = usual.iter().map(|it| &*it.key).filter(|key| has(name, key)).collect();
-        let instead = match &own[..] {
-            [] => "it has none".to_owned(),
-            own => format!("use one of {}", own.join(", ")),
-        };
+        let instead = instead(name, &own(name, &usual));
         bail!("--set {}: the program {name} does not have this parameter: {instead}", unused.key);
     }
     Ok(())
+}
+
+/// # Errors
+/// Names the first text whose key is not of the program, and not close to one of scenarios, for which their error has the nearest.
+pub(super) fn check_known(name: &str, texts: &[String], defaults: &Parameters) -> Result<()> {
+    let all = defaults.list();
+    let first = |key: &str| key.split('.').next().unwrap_or_default().trim().to_owned();
+    for text in texts {
+        let Some((key, _)) = text.split_once('=') else { continue };
+        let key = first(key);
+        let is_known = |it: &Parameter| first(&it.key) == key;
+        if !all.iter().any(is_known) && nearest(&key, all.iter().map(|it| &*it.key)).is_none() {
+            bail!("--set {text}: unknown parameter: {}", instead(name, &own(name, &all)));
+        }
+    }
+    Ok(())
+}
+
+/// The keys that a program has.
+fn own<'a>(name: &str, all: &'a [Parameter]) -> Vec<&'a str> {
+    all.iter().map(|it| &*it.key).filter(|key| has(name, key)).collect()
 }
 
 /// Whether a parameter of a scenario has a part in a program. Queues are the switch's.

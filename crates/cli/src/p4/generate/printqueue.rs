@@ -26,13 +26,20 @@ impl PrintQueue {
         }
     }
 
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Windows(..) => "printqueue-windows",
+            Self::Monitor(..) => "printqueue-monitor",
+        }
+    }
+
     /// The same with some parameters replaced: `KEY=VALUE`.
     ///
     /// # Errors
     /// Names the first text that is not a parameter with a number.
     pub fn with(mut self, set: &[String]) -> Result<Self> {
         let known: Vec<_> = self.parameters().into_iter().map(|it| it.key).collect();
-        replace_all(set, &known, |key, value| {
+        replace_all(self.name(), set, &known, |key, value| {
             let number = value.parse().map_err(|_| format!("must be a whole number from 0 to {}", u16::MAX))?;
             self.set(key, number);
             Ok(())

@@ -281,6 +281,26 @@ fn parameters_without_a_part_are_refused() {
     );
 }
 
+/// A key that nothing has is refused with the program's own keys, or with where they are listed if they are many.
+#[test]
+fn unknown_parameters_name_those_of_the_program() {
+    let error = |name: &str, set: &str| error_of(name, set).unwrap_or_else(|| panic!("{name} takes {set}"));
+    let of_core = "use one of aqm.least, aqm.base, aqm.gamma";
+    assert_eq!(error("abc-core-median", "colour=3"), format!("--set colour=3: unknown parameter: {of_core}"));
+    assert_eq!(error("abc-strip", "colour=3"), "--set colour=3: unknown parameter: it has none");
+    for (set, expected) in [
+        ("colour=3", "--set colour=3: unknown parameter: use one of the "),
+        ("idle=3s", "--set idle: the program p4air does not have this parameter: use one of the "),
+    ] {
+        let error = error("p4air", set);
+        assert!(error.starts_with(expected), "{error}");
+        assert!(error.ends_with(" that 'queuescope p4 generate p4air --explain' lists"), "{error}");
+    }
+    // What is close to a key, or within a table of the program, has the error of scenarios.
+    assert!(error("p4air", "queus=3").contains("did you mean `queues`?"));
+    assert!(error("conquest-feedback", "act-at.ingress.hult=3").contains("act-at.ingress"));
+}
+
 /// The ranges that `--explain` shows are those of the program: their ends are taken, and what is beyond them is not.
 #[test]
 fn ranges_are_those_of_programs() {
@@ -343,4 +363,28 @@ fn a_folder_has_one_target() {
         error.ends_with("has step for v1model, whose files have the same names: name another folder for tna"),
         "{error}"
     );
+}
+
+/// A pipe in the folder is refused before it is opened, whichever file it stands for: to open it waits for its other end.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_in_the_folder_is_refused() {
+    let program = default_program("step");
+    let code = || print(&program, Architecture::V1model);
+    for ending in ["p4", "mk", "sent.pcap"] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let pipe = folder.path().join(format!("step.{ending}"));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
+        assert!(made.success());
+        let written = folder::write(folder.path(), &program, Architecture::V1model, code(), More::default());
+        let error = written.expect_err("a pipe is in the way").to_string();
+        let expected = format!(
+            "-o {}: {} is not a regular file: remove it, or name another folder",
+            folder.path().display(),
+            pipe.display()
+        );
+        assert_eq!(error, expected);
+        let left = std::fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!(left, 1, "nothing else is written");
+    }
 }
