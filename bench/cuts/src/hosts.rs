@@ -69,7 +69,7 @@ impl Fleet {
         fleet
     }
 
-    /// Waits for so many agents.
+    /// Waits for this number of agents.
     pub fn wait_for(&self, agents: usize) {
         let since = Instant::now();
         while self.coordinator.members().len() < agents {

@@ -107,7 +107,8 @@ fn fleet(dir: &Path) {
     let position = cut["members"][0]["position"].as_u64().expect("the host is in the cut");
     let of_cut = printed(dir, &format!("fleet query --select count --cut {} --csv {admin}", cut["cut"]));
     assert_eq!(of_cut, format!("count\n{position}\n"));
-    let ports = printed(dir, &format!("fleet query tcp --group dst_port --select count,sum(length) --top 1 --csv {admin}"));
+    let ports =
+        printed(dir, &format!("fleet query tcp --group dst_port --select count,sum(length) --top 1 --csv {admin}"));
     assert!(ports.starts_with("dst_port,count,sum(length)\n"), "{ports}");
     let wrong = run(dir, &format!("fleet query colour==3 {admin}"));
     let message = String::from_utf8_lossy(&wrong.stderr);

@@ -1,4 +1,4 @@
-//! The coordinator: the members of a fleet, and what is asked of all of them.
+//! The coordinator: the members of a fleet, and the questions to all of them.
 //!
 //! It has no connections: [`Coordinator::attach`] takes what comes from an agent, and returns what goes to it. `service` connects both to gRPC.
 
@@ -52,7 +52,7 @@ impl Default for CoordinatorOptions {
     }
 }
 
-/// The members of a fleet, and what is asked of all of them. Clones share everything.
+/// The members of a fleet, and the questions to all of them. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Coordinator {
     shared: Arc<Shared>,

@@ -10,7 +10,7 @@
 //! became visible when the host thawed, which is after the moment.
 //!
 //! **When something fails.** Each freeze has a *lease*: a member thaws by itself when it ends, so that a coordinator that died leaves no host
-//! frozen. The reply to *thaw* says whether the lease had ended; then there may have been no such moment, and the cut is *void*. Cuts have
+//! frozen. The reply to *thaw* says whether the lease had ended; then there may have been no moment at which all were frozen, and the cut is *void*. Cuts have
 //! rising numbers, so a message that comes late is recognised. A member that does not reply in time, or does not confirm that it was still
 //! frozen, is left out: the guarantee holds among the others.
 //!

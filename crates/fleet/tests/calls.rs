@@ -85,7 +85,7 @@ async fn agents_are_members_while_their_streams_are_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn alerts_come_once_whoever_ends_meanwhile() {
+async fn alerts_come_once_even_if_both_end_meanwhile() {
     let mut home = Home::start().await;
     let host = home.host("host").await;
     alert(&host.folder, "first");
@@ -109,7 +109,7 @@ fn alert(folder: &Path, trigger: &str) {
     file.write_all(line.as_bytes()).expect("there is room");
 }
 
-/// The alerts of the coordinator, when there are so many.
+/// The alerts of the coordinator, when there are `count`.
 async fn alerts(home: &Home, count: usize) -> Vec<String> {
     let mut client = home.admin().await;
     patiently("alerts", async || {

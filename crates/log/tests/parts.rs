@@ -195,8 +195,8 @@ fn parts_of_other_questions_are_refused() {
         (vec![], vec![[0; 4]], "it has 0 keys, and should have 1"),
         (vec![1], vec![], "it has 0 states, and should have 1: one for each function"),
         (vec![256], vec![[0; 4]], "no record has the key 0x100 in place 0"),
-        (vec![255], vec![[256, 0, 0, 0]], "the function in place 0 has no such state"),
-        (vec![255], vec![[25, 0, 0, 1]], "the function in place 0 has no such state"),
+        (vec![255], vec![[256, 0, 0, 0]], "the function in place 0 cannot have this state"),
+        (vec![255], vec![[25, 0, 0, 1]], "the function in place 0 cannot have this state"),
     ] {
         let error = grouping.add_part(&keys, &states).expect_err(why);
         assert_eq!(error.to_string(), why);

@@ -23,7 +23,7 @@ pub struct Alerts {
 struct Line {
     trigger: String,
     at_ns: u64,
-    /// Absent if it is no finite number.
+    /// Absent if it is not a finite number.
     value: Option<f64>,
     packets: u64,
 }

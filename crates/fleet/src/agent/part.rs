@@ -29,7 +29,8 @@ impl Served {
         let (asked, extent) =
             Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
-        let partial = asked.evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until && !self.is_ending());
+        let partial = asked
+            .evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until && !self.is_ending());
         let partial = partial.map_err(|error| match error.kind() {
             ErrorKind::Interrupted => "it had not read all of its records when the time was over".to_owned(),
             _ => with_causes(&error),

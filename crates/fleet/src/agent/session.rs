@@ -206,7 +206,9 @@ impl Serving<'_> {
                     match tokio::task::spawn_blocking(move || served.part(&question, until)).await {
                         Ok(Ok(part)) => answer::Result::Part(part),
                         Ok(Err(why)) => answer::Result::Error(why),
-                        Err(_) => answer::Result::Error("it failed while it answered; its log has the reason".to_owned()),
+                        Err(_) => {
+                            answer::Result::Error("it failed while it answered; its log has the reason".to_owned())
+                        }
                     }
                 }
             };

@@ -66,7 +66,7 @@ struct Line<'a> {
     #[serde(borrow)]
     trigger: std::borrow::Cow<'a, str>,
     at_ns: u64,
-    /// Absent if it is no finite number, which JSON does not have.
+    /// Absent if it is not a finite number, which JSON does not have.
     value: Option<f64>,
     packets: u64,
 }
@@ -130,7 +130,7 @@ impl AlertStore {
         Ok(())
     }
 
-    /// Alerts from a number on, at most so many.
+    /// Alerts from a number on, at most `most`.
     pub fn from(&self, number: u64, most: usize) -> Vec<Alert> {
         let state = lock(&self.state);
         let from = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX).min(state.alerts.len());

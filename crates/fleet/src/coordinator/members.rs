@@ -177,7 +177,7 @@ impl Members {
     /// Ends the round if nobody is awaited.
     fn end_round(&mut self) {
         if let Some(round) = self.round.take_if(|round| round.awaited.is_empty()) {
-            // Whoever waited may have given up.
+            // The caller may have given up.
             let _ = round.done.send(());
         }
     }

@@ -63,7 +63,7 @@ impl Questions {
                 Reply { name, state: State::Failed, part: None, problem }
             }
         };
-        // Whoever asked may have gone away.
+        // The caller may have gone away.
         let _ = open.replies.send(reply);
         self.close(answer.number);
     }
@@ -150,7 +150,12 @@ impl Coordinator {
     /// The streams that get a question to members with these names, or to all members or those of a cut if there are no names; and the
     /// replies for the others.
     fn asked(&self, names: Vec<String>, cut: Option<&MadeCut>) -> (Vec<Session>, Vec<Reply>) {
-        let not = |name: &str, state, problem: &str| Reply { name: name.to_owned(), state, part: None, problem: problem.to_owned() };
+        let not = |name: &str, state, problem: &str| Reply {
+            name: name.to_owned(),
+            state,
+            part: None,
+            problem: problem.to_owned(),
+        };
         let mut replies = Vec::new();
         let names = match cut {
             Some(cut) if names.is_empty() => {

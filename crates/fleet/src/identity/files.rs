@@ -63,7 +63,7 @@ impl Folder {
         Ok(Locked { folder: self, _lock: file })
     }
 
-    /// The content of a file of at most `most` bytes, or nothing if there is no such file.
+    /// The content of a file of at most `most` bytes, or nothing if the file does not exist.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, IdentityError> {
         self.read_checked(name, most, |_| Ok(()))
     }

@@ -58,7 +58,7 @@ pub struct Connection {
     _room: OwnedSemaphorePermit,
 }
 
-/// The connections of a listener, at most so many at a time. Handshakes do not wait for each other.
+/// The connections of a listener, at most `most` at a time. Handshakes do not wait for each other.
 pub fn incoming(
     listener: TcpListener,
     config: Arc<ServerConfig>,

@@ -67,7 +67,7 @@ const WITHIN: Nanos = Nanos(500 * US);
 /// The longest time that a message takes.
 const SLOW: u64 = 2_500 * US;
 
-/// A host between two crashes: its log begins anew.
+/// A host between two crashes: its log begins again.
 type Life = (usize, u64);
 
 /// A record that caused another.
@@ -447,7 +447,7 @@ impl Fleet {
         self.random.next_u64() % below
     }
 
-    /// Whether something happens that happens once in so many times.
+    /// Whether something happens that happens once in `of` times.
     fn chance(&mut self, of: u64) -> bool {
         self.draw(of) == 0
     }

@@ -119,7 +119,7 @@ impl Function {
     }
 
     /// Whether its value is the same to the last bit in any order of the records: sums of fractions are rounded after each. A function of the
-    /// caller makes no such promise.
+    /// caller does not promise that.
     ///
     /// # Panics
     /// Panics if its attribute belongs to another schema.

@@ -34,7 +34,7 @@ pub enum PartError {
         place: usize,
     },
     /// The function cannot have this state.
-    #[error("the function in place {place} has no such state")]
+    #[error("the function in place {place} cannot have this state")]
     State {
         /// The place of the function.
         place: usize,
