@@ -247,7 +247,7 @@ fn cut_json(cut: &CutResponse) -> Value {
 
 fn alert_json(alert: &Alert) -> Value {
     json!({
-        "number": alert.number, "host": alert.member, "trigger": alert.trigger, "at_ns": alert.at,
+        "number": alert.number, "host": alert.member, "trigger": alert.trigger, "at_ns": alert.at.to_string(),
         "value": alert.value, "packets": alert.packets,
     })
 }

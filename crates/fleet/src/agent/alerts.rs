@@ -3,6 +3,7 @@
 use crate::protocol::Alert;
 use queuescope_archive::AlertLines;
 use serde::Deserialize;
+use serde_json::Value;
 use std::io;
 use std::path::Path;
 
@@ -22,7 +23,8 @@ pub struct Alerts {
 #[derive(Debug, Deserialize)]
 struct Line {
     trigger: String,
-    at_ns: u64,
+    /// A number, or its digits as a string if it has more than 53 bits.
+    at_ns: Value,
     /// Absent if it is not a finite number.
     value: Option<f64>,
     packets: u64,
@@ -53,20 +55,25 @@ impl Alerts {
         let mut alerts = Vec::new();
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             self.read += 1;
-            match serde_json::from_slice::<Line>(line) {
-                Ok(_) if self.read <= self.stored => {}
-                Ok(Line { trigger, at_ns, value, packets }) => alerts.push(Alert {
+            let line = serde_json::from_slice::<Line>(line).ok();
+            match line.and_then(|line| Some((number(&line.at_ns)?, line))) {
+                Some(_) if self.read <= self.stored => {}
+                Some((at, Line { trigger, value, packets, .. })) => alerts.push(Alert {
                     sequence: self.read,
                     store: self.store,
                     trigger,
-                    at: at_ns,
+                    at,
                     value: value.unwrap_or(f64::NAN),
                     packets,
                     ..Alert::default()
                 }),
-                Err(_) => self.malformed += 1,
+                None => self.malformed += 1,
             }
         }
         Ok(alerts)
     }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
