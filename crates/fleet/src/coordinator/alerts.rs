@@ -69,6 +69,8 @@ struct Line<'a> {
     /// Absent if it is not a finite number, which JSON does not have.
     value: Option<f64>,
     packets: u64,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    detail: std::borrow::Cow<'a, str>,
 }
 
 impl AlertStore {
@@ -159,6 +161,7 @@ impl<'a> Line<'a> {
             at_ns: alert.at,
             value: Some(alert.value).filter(|value| value.is_finite()),
             packets: alert.packets,
+            detail: alert.detail.as_str().into(),
         }
     }
 
@@ -172,6 +175,7 @@ impl<'a> Line<'a> {
             at: self.at_ns,
             value: self.value.unwrap_or(f64::NAN),
             packets: self.packets,
+            detail: self.detail.into_owned(),
         }
     }
 }
