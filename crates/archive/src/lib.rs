@@ -49,6 +49,7 @@ pub use names::ALERTS;
 pub use prune::{Pruned, Retention, in_future, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
-    Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
+    Durability, FinishError, Finished, Full, Installed, RecordError, Recorder, RecorderOptions, Recovery,
+    VOLUME_RECORDS,
 };
 pub use regular::open_with;

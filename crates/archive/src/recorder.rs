@@ -5,6 +5,7 @@
 //! together. Another thread turns full journals into volumes ([`archive`](crate::archive)).
 
 mod follow;
+mod installed;
 mod recover;
 
 use crate::derived::{self, unbounded};
@@ -19,7 +20,9 @@ use crate::store::Store;
 use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
 use follow::{Archiving, Shared, Threads};
-use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Reader, Schema};
+use installed::Installations;
+pub use installed::Installed;
+use queuescope_log::{Appended, ApplyError, AttributeId, Defined, Definitions, LAST_TIME, Log, Reader, Schema};
 use recover::has_room;
 pub(crate) use recover::recover;
 use std::fmt;
@@ -201,6 +204,7 @@ pub struct Recorder {
     /// What was wrong with the saved aggregates.
     damage: Option<Damage>,
     listener: Listener,
+    installed: Installations,
     _lock: Lock,
 }
 
@@ -289,6 +293,7 @@ impl Recorder {
                 derived: None,
                 damage: None,
                 listener: Listener::default(),
+                installed: Installations::default(),
                 _lock: lock,
             },
             Recovery {
@@ -324,6 +329,31 @@ impl Recorder {
     /// What was [defined](Self::define).
     pub fn defined(&self) -> Option<&Defined> {
         self.derived.as_ref().map(|(_, defined)| defined)
+    }
+
+    /// Adds definitions under a name while records are appended, in place of earlier ones of this name. They cover the records that are still in
+    /// memory, are not saved with the folder, and end with this recorder.
+    ///
+    /// # Errors
+    /// Fails if they cannot be added to the log, for example because it has an aggregate of the same name. Then nothing of this name is left.
+    pub fn install(&self, name: &str, definitions: &Definitions) -> Result<(), ApplyError> {
+        self.installed.add(&self.shared.log, name, definitions)
+    }
+
+    /// Removes definitions that were [installed](Self::install). Returns whether there were any of this name.
+    pub fn uninstall(&self, name: &str) -> bool {
+        self.installed.remove(&self.shared.log, name)
+    }
+
+    /// What is [installed](Self::install), by name, after this number of changes.
+    pub fn installed(&self) -> (u64, Vec<Installed>) {
+        self.installed.list()
+    }
+
+    /// The number of changes of what is [installed](Self::install): for those that evaluate triggers, which look at it often.
+    #[inline]
+    pub fn install_changes(&self) -> u64 {
+        self.installed.changes()
     }
 
     /// What was wrong with the saved aggregates, if anything, when they were [defined](Self::define): they were computed from

@@ -35,6 +35,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         AgentConnection { coordinator: access.coordinator, credentials: access.credentials, folder: access.folder };
     let refused = Arc::new(Mutex::new(None));
     let put = |folder: &mut IntoFolder<'_>| {
+        folder.take_installed()?;
         let shed = Arc::new(AtomicU64::new(0));
         let source = format!("interface {}", args.interface);
         let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));

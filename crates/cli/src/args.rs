@@ -47,7 +47,7 @@ pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
     Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin,
-    FleetMembers, FleetQuery, FleetRevoke, RoleName,
+    FleetMembers, FleetProgram, FleetQuery, FleetRevoke, ProgramAdd, ProgramFile, ProgramList, ProgramRemove, RoleName,
 };
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
@@ -57,7 +57,7 @@ pub use link::{Keep, Link};
 pub use live::Live;
 pub use p4::{Fit, Generate, P4, P4Report};
 pub use query::Query;
-pub use record::{Derived, DurabilityName, KeepOptions, Queued, Record, Watch};
+pub use record::{Derived, DurabilityName, KeepOptions, Queued, Record, Watch, parameter_values};
 pub use shared::{ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};
 pub use sim::{Merge, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};

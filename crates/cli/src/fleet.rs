@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
 use tokio_stream::StreamExt;
 
+mod program;
 mod query;
 
 /// The file of the coordinator's address, beside credentials.
@@ -37,6 +38,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Cut(args) => cut(args),
         Fleet::Query(args) => query::run(args),
         Fleet::Alerts(args) => alerts(args),
+        Fleet::Program(what) => program::run(what),
     }
 }
 
@@ -248,7 +250,7 @@ fn cut_json(cut: &CutResponse) -> Value {
 fn alert_json(alert: &Alert) -> Value {
     json!({
         "number": alert.number, "host": alert.member, "trigger": alert.trigger, "at_ns": alert.at.to_string(),
-        "value": alert.value, "packets": alert.packets,
+        "value": alert.value, "packets": alert.packets, "detail": alert.detail,
     })
 }
 

@@ -7,12 +7,14 @@ mod alerts;
 mod backoff;
 mod dial;
 mod part;
+mod programs;
 mod session;
 
 pub use backoff::Backoff;
 pub use dial::{AgentConnection, AgentError, AgentEvent};
 pub use session::SessionError;
 
+use programs::InstalledPrograms;
 use queuescope_archive::Recorder;
 use queuescope_log::Log;
 use std::path::PathBuf;
@@ -32,6 +34,8 @@ pub struct Served {
     shed: Arc<AtomicU64>,
     /// Is notified when alerts were written.
     alerted: Arc<Notify>,
+    /// What the coordinator's programs compute here.
+    programs: Arc<InstalledPrograms>,
     /// Whether answers should end.
     ends: Arc<AtomicBool>,
 }
@@ -44,7 +48,8 @@ impl Served {
         let listener = Arc::clone(&alerted);
         // If there is a listener already, alerts are found when it is time to look for them.
         recorder.when_alerted(move || listener.notify_one());
-        Self { records: Records(recorder), folder, source, shed, alerted, ends: Arc::default() }
+        let (records, programs) = (Records(recorder), Arc::default());
+        Self { records, folder, source, shed, alerted, programs, ends: Arc::default() }
     }
 }
 

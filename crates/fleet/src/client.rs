@@ -7,11 +7,12 @@ use crate::identity::{
 };
 use crate::protocol::fleet_client::FleetClient;
 use crate::protocol::{
-    Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest, JoinRequest, Member, MembersRequest, QueryRequest,
-    QueryResponse, RevokeRequest,
+    AddProgramRequest, Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest, JoinRequest, ListProgramsRequest,
+    Member, MembersRequest, ProgramState, QueryRequest, QueryResponse, RemoveProgramRequest, RevokeRequest,
 };
 use crate::transport::{ConnectError, Link, connect};
 use queuescope_wire::Nanos;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -113,6 +114,40 @@ impl Client {
             .await
             .map_err(|status| failed(&self.link, status))?
             .into_inner())
+    }
+
+    /// Adds a control program, or replaces the one of this name. Role: operator.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn add_program(
+        &mut self,
+        name: &str,
+        text: &str,
+        values: BTreeMap<String, String>,
+    ) -> Result<(), ClientError> {
+        let values = values.into_iter().collect();
+        let request = AddProgramRequest { name: name.to_owned(), text: text.to_owned(), values };
+        self.calls.add_program(request).await.map_err(|status| failed(&self.link, status))?;
+        Ok(())
+    }
+
+    /// Removes a control program. Returns whether there was one of this name. Role: operator.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn remove_program(&mut self, name: &str) -> Result<bool, ClientError> {
+        let request = RemoveProgramRequest { name: name.to_owned() };
+        Ok(self.calls.remove_program(request).await.map_err(|status| failed(&self.link, status))?.into_inner().removed)
+    }
+
+    /// The control programs and their states. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn programs(&mut self) -> Result<Vec<ProgramState>, ClientError> {
+        let request = ListProgramsRequest {};
+        Ok(self.calls.list_programs(request).await.map_err(|status| failed(&self.link, status))?.into_inner().programs)
     }
 
     /// Makes a join token. Role: admin.

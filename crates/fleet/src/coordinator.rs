@@ -5,6 +5,7 @@
 mod alerts;
 mod cuts;
 mod members;
+mod programs;
 mod query;
 mod questions;
 mod serve;
@@ -13,7 +14,8 @@ mod service;
 pub use alerts::{AlertStore, AlertStoreError};
 pub use cuts::{CutError, CutPosition, MadeCut};
 pub use members::{AttachError, Session};
-pub use query::QueryError;
+pub use programs::{ProgramError, ProgramStore, ProgramStoreError, Programs};
+pub use query::{Answered, QueryError};
 pub use questions::{AskedMembers, Reply};
 pub use serve::{CoordinatorError, CoordinatorServer, create};
 pub use service::FleetService;
@@ -27,7 +29,7 @@ use questions::Questions;
 use queuescope_wire::Nanos;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 /// Queries whose answers are awaited and merged at the same time; others wait. Each takes the memory of all of its parts.
 const MERGED: usize = 4;
@@ -65,6 +67,9 @@ struct Shared {
     cuts: Mutex<Cuts>,
     questions: Mutex<Questions>,
     alerts: AlertStore,
+    programs: Mutex<Programs>,
+    /// Is notified when a program came, went, or ended a run.
+    programs_changed: Notify,
     trouble: Mutex<Option<String>>,
     /// Answers that are merged at the same time.
     merging: Semaphore,
@@ -72,7 +77,7 @@ struct Shared {
 
 impl Coordinator {
     /// A coordinator without members. `epoch` is higher each time: cuts of an earlier one have lower numbers.
-    pub fn new(options: CoordinatorOptions, epoch: u32, alerts: AlertStore) -> Self {
+    pub fn new(options: CoordinatorOptions, epoch: u32, alerts: AlertStore, programs: Programs) -> Self {
         Self {
             shared: Arc::new(Shared {
                 options,
@@ -80,6 +85,8 @@ impl Coordinator {
                 cuts: Mutex::new(Cuts::new(epoch)),
                 questions: Mutex::default(),
                 alerts,
+                programs: Mutex::new(programs),
+                programs_changed: Notify::new(),
                 trouble: Mutex::default(),
                 merging: Semaphore::new(MERGED),
             }),
@@ -124,7 +131,7 @@ impl Coordinator {
     }
 
     /// A message came from an agent.
-    async fn receive(&self, session: &Session, message: FromAgent) {
+    pub async fn receive(&self, session: &Session, message: FromAgent) {
         let now = clock::steady();
         match message.message {
             // The first message only; later ones say nothing new.
@@ -135,6 +142,7 @@ impl Coordinator {
             Some(from_agent::Message::Status(status)) => lock(&self.shared.members).status(session, status),
             Some(from_agent::Message::Pong(number)) => lock(&self.shared.members).pong(session, number, now),
             Some(from_agent::Message::Alert(alert)) => self.alert(session, alert).await,
+            Some(from_agent::Message::Installed(installed)) => self.installed(session, installed),
         }
         lock(&self.shared.members).seen(session, clock::wall());
     }
@@ -144,7 +152,7 @@ impl Coordinator {
     async fn alert(&self, session: &Session, alert: protocol::Alert) {
         let sequence = alert.sequence;
         let (member, store, trigger) = (session.name().to_owned(), session.store(), shortened(&alert.trigger));
-        let alert = protocol::Alert { member, store, trigger, ..alert };
+        let alert = protocol::Alert { member, store, trigger, detail: String::new(), ..alert };
         let coordinator = self.clone();
         // It waits for the disk.
         let stored = tokio::task::spawn_blocking(move || coordinator.shared.alerts.store(alert)).await;

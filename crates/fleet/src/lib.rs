@@ -5,6 +5,7 @@
 //! - [`coordinator`]: members, cuts, questions and alerts; [`CoordinatorServer`](coordinator::CoordinatorServer) can be reached.
 //! - [`agent`]: a host's side: [`Served`](agent::Served) serves a folder that is being recorded.
 //! - [`answer`]: what hosts compute for a question, and how their parts become one answer.
+//! - [`program`]: control programs: what agents compute, and what the coordinator asks and raises.
 //! - [`client`]: the calls of people and programs.
 //! - [`identity`] and [`transport`]: names, roles, certificates, and TLS with them. [`protocol`] has the messages.
 
@@ -18,5 +19,6 @@ pub mod coordinator;
 pub mod cut;
 pub mod identity;
 mod locked;
+pub mod program;
 pub mod protocol;
 pub mod transport;

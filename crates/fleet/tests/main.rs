@@ -10,3 +10,4 @@ mod identity;
 #[cfg(target_os = "linux")]
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;
+mod programs;

@@ -14,6 +14,8 @@ mod single;
 mod work;
 
 pub use apply::{ApplyError, Defined, NamedMonitor};
+pub use parameter::fill_parameters;
+pub use read::{AggregateTable, FilterTable, Tables, TriggerTable};
 pub use work::SHORTEST_PERIOD;
 
 use crate::derive::Function;
@@ -130,9 +132,17 @@ impl Definitions {
     /// As [`add_text`](Self::add_text); also if a parameter has no value, or if `values` names an unknown parameter. Other errors show the
     /// text with the values in it.
     pub fn add_text_with(&mut self, name: &str, text: &str, values: &[(&str, &str)]) -> Result<(), TextError> {
-        let text = parameter::filled(name, text, values)?;
+        let text = fill_parameters(name, text, values)?;
         let parts = read::parts(name, &text)?;
         self.add(vec![Source { name: name.to_owned(), text: text.into_owned() }], &parts)
+    }
+
+    /// Adds the definitions of tables within another TOML text, in which errors show them.
+    ///
+    /// # Errors
+    /// As [`add_text`](Self::add_text).
+    pub fn add_tables(&mut self, name: &str, text: &str, tables: Tables) -> Result<(), TextError> {
+        self.add(vec![Source { name: name.to_owned(), text: text.to_owned() }], &tables.parts(text))
     }
 
     /// Adds a filter, written as `name=expression`; `option` names the text in errors.

@@ -34,8 +34,9 @@ mod trigger;
 
 pub use columns::{BATCH, BatchFilter, KeyBatch, KeyGather, Keys, Selected};
 pub use define::{
-    AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor,
-    SHORTEST_PERIOD, Single, SingleKind, TriggerDefinition,
+    AggregateDefinition, AggregateTable, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition,
+    FilterTable, NamedMonitor, SHORTEST_PERIOD, Single, SingleKind, Tables, TriggerDefinition, TriggerTable,
+    fill_parameters,
 };
 pub use derive::{Commutative, Function, State, Usage};
 pub use expr::{
@@ -49,7 +50,7 @@ pub use query::{Explained, Folding, Group, GroupKey, GroupPart, Grouped, Groupin
 pub use queuescope_text::TextError;
 pub use schema::{
     Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, date_text,
-    departure, packet, parse_date, queued,
+    departure, name_problem, packet, parse_date, queued, toml_problem,
 };
 pub use store::{Memory, MemoryError};
 pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

@@ -16,7 +16,7 @@ pub use kind::Kind;
 
 pub(crate) use date::date_length;
 pub(crate) use literal::integer;
-pub(crate) use read::{name_problem, syntax};
+pub use read::{name_problem, toml_problem};
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::keep_options::Derived;
 use crate::recording::Recording;
-use queuescope_archive::{ALERTS, definitions, open_with};
-use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
+use queuescope_archive::{ALERTS, Installed, definitions, open_with};
+use queuescope_log::{Alert, Defined, Definitions, Log, NamedMonitor, Schema, Single, SingleKind};
 use queuescope_report::json::{self, Line};
 use queuescope_report::model;
 use queuescope_text::TextError;
@@ -85,14 +85,38 @@ fn whole_lines(path: &Path) -> io::Result<File> {
 #[derive(Debug)]
 pub struct Alarms<'a> {
     recording: &'a Recording,
-    monitor: NamedMonitor<'a>,
+    /// Those of the folder's definitions, which have no number, and those of what was installed.
+    monitors: Vec<Watching<'a>>,
+    /// The number of changes of what is installed after which `monitors` are; `None`: nothing is installed in this folder.
+    changes: Option<u64>,
     path: PathBuf,
     out: File,
-    /// The time of the last packet, and the longest period of the triggers.
+    /// The time of the last packet, and the next time at which a trigger is due.
     last: Nanos,
-    longest: u64,
+    due: Option<u64>,
     /// How often a trigger fired that had not fired at its previous check.
     pub fired: u64,
+}
+
+/// The triggers of one text.
+#[derive(Debug)]
+struct Watching<'a> {
+    installed: Option<Installed>,
+    monitor: NamedMonitor<'a>,
+    /// The longest period.
+    longest: u64,
+}
+
+impl<'a> Watching<'a> {
+    fn new(log: &'a Log, defined: &Defined, installed: Option<Installed>) -> Result<Self, Error> {
+        let longest = defined.triggers().map(|(_, trigger)| trigger.period).max().unwrap_or_default();
+        Ok(Self { installed, monitor: defined.monitor(log)?, longest })
+    }
+
+    /// The name that alerts of a trigger have: that of what was installed is in front of it.
+    fn name(installed: Option<&Installed>, trigger: &str) -> String {
+        installed.map_or_else(|| trigger.to_owned(), |installed| format!("{}.{trigger}", installed.name))
+    }
 }
 
 impl<'a> Alarms<'a> {
@@ -101,14 +125,29 @@ impl<'a> Alarms<'a> {
     /// # Errors
     /// Fails if alerts cannot be written.
     pub fn from_definitions(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>, Error> {
-        let Some(defined) = recording.recorder().defined().filter(|_| !definitions.triggers().is_empty()) else {
-            return Ok(None);
-        };
-        let monitor = defined.monitor(recording.recorder().log())?;
-        let path = recording.path().join(ALERTS);
+        if definitions.triggers().is_empty() { Ok(None) } else { Self::new(recording).map(Some) }
+    }
+
+    /// The triggers of a folder's definitions, if there are any.
+    fn new(recording: &'a Recording) -> Result<Self, Error> {
+        let (path, recorder) = (recording.path().join(ALERTS), recording.recorder());
         let out = whole_lines(&path).map_err(Error::write(&path))?;
-        let longest = definitions.triggers().iter().map(|trigger| trigger.period).max().unwrap_or_default();
-        Ok(Some(Self { recording, monitor, path, out, last: Nanos::ZERO, longest, fired: 0 }))
+        let own = recorder.defined().filter(|defined| defined.triggers().next().is_some());
+        let monitors =
+            own.map(|defined| Watching::new(recorder.log(), defined, None)).transpose()?.into_iter().collect();
+        let mut alarms = Self { recording, monitors, changes: None, path, out, last: Nanos::ZERO, due: None, fired: 0 };
+        alarms.note_due();
+        Ok(alarms)
+    }
+
+    /// From now on also checks triggers that are installed while packets come.
+    ///
+    /// # Errors
+    /// Fails if alerts cannot be written.
+    pub fn with_installed(alarms: Option<Self>, recording: &'a Recording) -> Result<Self, Error> {
+        let mut alarms = alarms.map_or_else(|| Self::new(recording), Ok)?;
+        alarms.follow_installed();
+        Ok(alarms)
     }
 
     /// Call this when a packet comes: checks the triggers that are due by `time`, over the packets before it.
@@ -119,7 +158,10 @@ impl<'a> Alarms<'a> {
     pub fn at(&mut self, time: Nanos) -> Result<(), Error> {
         // Time does not go back.
         self.last = self.last.max(time);
-        if self.monitor.monitor.due().is_none_or(|due| due > self.last.0) {
+        if self.changes.is_some_and(|changes| changes != self.recording.recorder().install_changes()) {
+            self.follow_installed();
+        }
+        if self.due.is_none_or(|due| due > self.last.0) {
             return Ok(());
         }
         self.look(self.last)
@@ -130,25 +172,48 @@ impl<'a> Alarms<'a> {
     /// # Errors
     /// As [`at`](Self::at).
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.look(self.last.saturating_add(Nanos(self.longest)))
+        let longest = self.monitors.iter().map(|watching| watching.longest).max().unwrap_or_default();
+        self.look(self.last.saturating_add(Nanos(longest)))
+    }
+
+    /// Takes the triggers of what is installed now. Those that were there before go on with their windows.
+    fn follow_installed(&mut self) {
+        let recorder = self.recording.recorder();
+        let (changes, installed) = recorder.installed();
+        self.changes = Some(changes);
+        let is_there = |number| installed.iter().any(|installed| installed.number == number);
+        self.monitors.retain(|watching| watching.installed.as_ref().is_none_or(|known| is_there(known.number)));
+        let known: Vec<_> = self.monitors.iter().filter_map(|known| known.installed.as_ref()?.number.into()).collect();
+        for new in installed.into_iter().filter(|installed| !known.contains(&installed.number)) {
+            let defined = new.defined.clone();
+            // It fails only if it was removed in the meantime, which is another change.
+            self.monitors.extend(Watching::new(recorder.log(), &defined, Some(new)));
+        }
+        self.note_due();
+    }
+
+    fn note_due(&mut self) {
+        self.due = self.monitors.iter().filter_map(|watching| watching.monitor.monitor.due()).min();
     }
 
     fn look(&mut self, now: Nanos) -> Result<(), Error> {
         self.recording.flush()?;
-        let mut lines = Vec::new();
-        self.monitor.pass(now.0, |name, Alert { at, value, position, new, .. }| {
-            if new {
-                let packets = self.recording.recorder().position(position);
-                let alert = model::Alert { trigger: name.to_owned(), at_ns: at, value: value.to_f64(), packets };
-                lines.push(Line::Alert(alert));
-            }
-        });
+        let (mut lines, recorder) = (Vec::new(), self.recording.recorder());
+        for Watching { installed, monitor, .. } in &mut self.monitors {
+            monitor.pass(now.0, |name, Alert { at, value, position, new, .. }| {
+                if new {
+                    let (trigger, packets) = (Watching::name(installed.as_ref(), name), recorder.position(position));
+                    lines.push(Line::Alert(model::Alert { trigger, at_ns: at, value: value.to_f64(), packets }));
+                }
+            });
+        }
+        self.note_due();
         if lines.is_empty() {
             return Ok(());
         }
         self.fired += lines.len() as u64;
         let length = self.write(&lines).map_err(Error::write(&self.path))?;
-        self.recording.recorder().alerted(length);
+        recorder.alerted(length);
         Ok(())
     }
 

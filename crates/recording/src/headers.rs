@@ -144,6 +144,15 @@ impl IntoFolder<'_> {
         self.recording.shared_recorder()
     }
 
+    /// From now on also evaluates triggers that are [installed](Recorder::install) while frames are recorded.
+    ///
+    /// # Errors
+    /// Fails if alerts cannot be written.
+    pub fn take_installed(&mut self) -> Result<(), Error> {
+        self.alarms = Some(Alarms::with_installed(self.alarms.take(), self.recording)?);
+        Ok(())
+    }
+
     /// From now on, records that cannot be kept are counted, and are not an error.
     pub fn go_on(&self) {
         self.recording.go_on();

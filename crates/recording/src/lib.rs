@@ -43,6 +43,7 @@ mod simulated;
 mod spool;
 mod telemetry;
 
+pub use alarms::Alarms;
 pub use atomic_file::AtomicFile;
 pub use attributes::attributes;
 pub use error::Error;

@@ -44,4 +44,4 @@ pub use parts::{PartLimits, PartQuestion, Parts, Records, parts};
 pub use queue_times::QueueTimes;
 pub use rows::Form;
 pub use select::{Groups, SelectOptions, Selection};
-pub use show::{Foot, Found, share, write_attributes, write_foot, write_groups, write_plan, write_rows};
+pub use show::{Foot, Found, keys_text, share, write_attributes, write_foot, write_groups, write_plan, write_rows};

@@ -68,6 +68,78 @@ pub enum Fleet {
     Query(FleetQuery),
     /// Print the alerts of all hosts, a line of JSON each.
     Alerts(FleetAlerts),
+    /// Add, list and remove control programs: what hosts compute, and what the coordinator asks and raises.
+    #[command(subcommand)]
+    Program(FleetProgram),
+}
+
+/// The subcommands of `fleet program`.
+#[derive(Debug, Subcommand)]
+pub enum FleetProgram {
+    /// Add a control program, or replace the one of this name.
+    Add(ProgramAdd),
+    /// Check a control program, without a coordinator.
+    Check(ProgramFile),
+    /// List the control programs, their runs, and the hosts that have their definitions.
+    List(ProgramList),
+    /// Remove a control program, and its definitions from all hosts.
+    Remove(ProgramRemove),
+}
+
+/// A control program in a file.
+#[derive(Debug, Args)]
+pub struct ProgramFile {
+    /// File (TOML) with the program, such as one of recipes/fleet
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Set a parameter of that file: `switch=7`
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Arguments of `fleet program add`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: queuescope fleet program add heavy recipes/fleet/heavy-hitters.toml --set limit=10MB --credentials me"
+)]
+pub struct ProgramAdd {
+    /// Its name: letters, digits and underscores. Its alerts are named NAME.ALERT
+    pub name: String,
+
+    /// The program.
+    #[command(flatten)]
+    pub program: ProgramFile,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet program list`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 if all programs work, 1 if one is in trouble or a host lacks a part of it, 2 if there is no answer."
+)]
+pub struct ProgramList {
+    /// Print a line of JSON for each program, with its text
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet program remove`.
+#[derive(Debug, Args)]
+pub struct ProgramRemove {
+    /// Its name
+    pub name: String,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
 }
 
 /// How a coordinator is reached.
@@ -220,6 +292,10 @@ pub struct FleetQuery {
     /// Only packets before this time
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub to: Option<Nanos>,
+
+    /// Only packets that a filter of a control program matched, as far as they are in memory: PROGRAM.FILTER
+    #[arg(long, value_name = "NAME")]
+    pub filter: Option<String>,
 
     /// Ask about a cut: its number, or new to make one
     #[arg(long, value_name = "N|new")]

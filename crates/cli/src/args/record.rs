@@ -97,15 +97,7 @@ impl Derived {
 
     fn file(&self, path: &Path) -> Result<DefinitionsFile> {
         let text = read_text(path, LONGEST_DEFINITIONS).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut values: Vec<(String, String)> = Vec::new();
-        for set in &self.set {
-            let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
-            values.push((name.to_owned(), value.to_owned()));
-        }
-        let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
-        if let Some(at) = twice {
-            bail!("--set gives '{}' twice: leave one out", values[at].0);
-        }
+        let values = parameter_values(&self.set)?;
         Ok(DefinitionsFile { name: path.display().to_string(), text, values })
     }
 }
@@ -253,4 +245,21 @@ mod tests {
         assert_eq!(args.keeping.options(packet::schema()).unwrap(), recording::KeepOptions::default());
         assert_eq!(args.derived.options().unwrap(), recording::Derived::default());
     }
+}
+
+/// The values of parameters, written as `NAME=VALUE`.
+///
+/// # Errors
+/// Fails if one is written otherwise, or if two set the same name.
+pub fn parameter_values(sets: &[String]) -> Result<Vec<(String, String)>> {
+    let mut values: Vec<(String, String)> = Vec::new();
+    for set in sets {
+        let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
+        values.push((name.to_owned(), value.to_owned()));
+    }
+    let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
+    if let Some(at) = twice {
+        bail!("--set gives '{}' twice: leave one out", values[at].0);
+    }
+    Ok(values)
 }

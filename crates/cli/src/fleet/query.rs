@@ -33,6 +33,7 @@ pub fn run(args: &FleetQuery) -> Result<Outcome> {
         cut: None,
         members: args.member.clone(),
         within: args.within.0 / 1_000_000,
+        filter: args.filter.clone().unwrap_or_default(),
     };
     // Check the question before it is sent.
     let asked = Asked::of_request(&request, Schema::packet()).map_err(|error| anyhow!("{error}"))?;

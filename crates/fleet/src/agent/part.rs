@@ -4,6 +4,8 @@ use super::Served;
 use crate::answer::Asked;
 use crate::clock;
 use crate::protocol::{Part, Question};
+use queuescope_archive::Recorder;
+use queuescope_log::FilterId;
 use queuescope_recording::query::{PartLimits, Records};
 use queuescope_wire::{ByteCount, Nanos};
 use std::error::Error;
@@ -29,14 +31,28 @@ impl Served {
         let (asked, extent) =
             Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
-        let partial = asked
-            .evaluate(Records::Recorder(recorder), extent, limits, &|| clock::steady() < until && !self.is_ending());
+        let records = match question.filter.as_str() {
+            "" => Records::Recorder(recorder),
+            name => {
+                let filter = installed_filter(recorder, name);
+                let filter = filter.ok_or_else(|| format!("no program has installed a filter `{name}` here"))?;
+                Records::Filtered(recorder, filter)
+            }
+        };
+        let partial = asked.evaluate(records, extent, limits, &|| clock::steady() < until && !self.is_ending());
         let partial = partial.map_err(|error| match error.kind() {
             ErrorKind::Interrupted => "it had not read all of its records when the time was over".to_owned(),
             _ => with_causes(&error),
         })?;
         partial.to_part(&asked).map_err(|error| with_causes(&error))
     }
+}
+
+/// A filter that a program installed, by the names of both: `program.filter`.
+fn installed_filter(recorder: &Recorder, name: &str) -> Option<FilterId> {
+    let (program, filter) = name.split_once('.')?;
+    let (_, all) = recorder.installed();
+    all.iter().find(|installed| installed.name == program)?.defined.filter(filter)
 }
 
 /// An error and its causes.

@@ -6,7 +6,8 @@ use crate::clock;
 use crate::cut::Freezer;
 use crate::locked::lock;
 use crate::protocol::{
-    Answer, FromAgent, Frozen, Hello, PROTOCOL, Question, Status, Thawed, ToAgent, answer, from_agent, to_agent,
+    Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Status, Thawed, ToAgent, answer, from_agent,
+    to_agent,
 };
 use queuescope_log::FrozenTail;
 use queuescope_wire::Nanos;
@@ -182,6 +183,10 @@ impl Serving<'_> {
                 self.answer(question);
                 Ok(())
             }
+            Some(to_agent::Message::Programs(programs)) => {
+                self.install(programs);
+                Ok(())
+            }
             // A later version may have other messages; a second welcome says nothing new.
             Some(to_agent::Message::Welcome(_)) | None => Ok(()),
         }
@@ -214,6 +219,21 @@ impl Serving<'_> {
             };
             let message = Some(from_agent::Message::Answer(Answer { number, result: Some(result) }));
             // If the stream is over, nobody waits for the answer.
+            let _ = go.send(FromAgent { message }).await;
+        });
+    }
+
+    /// Installs definitions in a thread of its own: freezing must not wait for it.
+    fn install(&self, programs: Programs) {
+        let (served, go, number) = (self.served.clone(), self.go.clone(), self.served.programs.receive());
+        tokio::spawn(async move {
+            // A panic was printed in its thread.
+            let Ok(Some(installed)) = tokio::task::spawn_blocking(move || served.install(number, programs)).await
+            else {
+                return;
+            };
+            let message = Some(from_agent::Message::Installed(installed));
+            // If the stream is over, the next one begins with another list.
             let _ = go.send(FromAgent { message }).await;
         });
     }

@@ -111,7 +111,20 @@ impl AlertStore {
     /// # Errors
     /// Fails if it cannot be written.
     pub fn store(&self, alert: Alert) -> Result<(), AlertStoreError> {
+        self.put(&mut lock(&self.state), alert)
+    }
+
+    /// Stores an alert that the coordinator raised itself.
+    ///
+    /// # Errors
+    /// Fails if it cannot be written.
+    pub fn raise(&self, alert: Alert) -> Result<(), AlertStoreError> {
         let mut state = lock(&self.state);
+        let sequence = state.last.get(&(String::new(), 0)).map_or(1, |last| last + 1);
+        self.put(&mut state, Alert { member: String::new(), store: 0, sequence, ..alert })
+    }
+
+    fn put(&self, state: &mut Stored, alert: Alert) -> Result<(), AlertStoreError> {
         let of = (alert.member.clone(), alert.store);
         if state.last.get(&of).is_some_and(|last| *last >= alert.sequence) {
             return Ok(());

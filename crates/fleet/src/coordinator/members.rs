@@ -229,6 +229,7 @@ impl Coordinator {
         let stored = self.shared.alerts.last_of(name, hello.store);
         let welcome = Welcome { version: own.to_owned(), protocol: PROTOCOL, stored };
         session.send(ToAgent { message: Some(to_agent::Message::Welcome(welcome)) });
+        self.send_program_parts(&session);
         Ok((session, messages))
     }
 

@@ -1,10 +1,11 @@
 //! Questions whose answers are merged.
 
 use super::{AskedMembers, Coordinator, CutError, Reply};
-use crate::answer::{AskError, Asked, IpcLimits, Merging, Partial, RowsError};
+use crate::answer::{AskError, Asked, IpcLimits, Merged, Merging, Partial, RowsError};
 use crate::protocol::{MemberAnswer, Part, QueryRequest, QueryResponse, Question, State};
 use queuescope_log::Schema;
 use queuescope_wire::Nanos;
+use std::sync::Arc;
 
 /// The longest time to wait for answers.
 const LONGEST: Nanos = Nanos(600_000_000_000);
@@ -26,6 +27,15 @@ pub enum QueryError {
     Rows(#[from] RowsError),
 }
 
+/// An answer, and what each member contributed to it.
+#[derive(Debug)]
+pub struct Answered {
+    /// The joined parts.
+    pub merged: Merged,
+    /// A line for each member, whether it answered or not.
+    pub members: Vec<MemberAnswer>,
+}
+
 impl Coordinator {
     /// Puts a question to members, and merges their answers. The result has a line for each member, whether it answered or not.
     ///
@@ -33,22 +43,32 @@ impl Coordinator {
     /// Fails if the question is wrong, or if the cut that it names is not there or void.
     pub async fn query(&self, request: QueryRequest) -> Result<QueryResponse, QueryError> {
         // Hosts record headers of packets; those with other records answer with an error.
-        let asked = Asked::of_request(&request, Schema::packet())?;
+        let asked = Arc::new(Asked::of_request(&request, Schema::packet())?);
+        let Answered { merged, members } = self.answer(Arc::clone(&asked), request).await?;
+        // This takes its time: other streams must not wait for it.
+        let rows = tokio::task::spawn_blocking(move || merged.encode(&asked)).await;
+        Ok(QueryResponse { rows: rows.map_err(|_| QueryError::Failed)??, members })
+    }
+
+    /// Puts a question that is parsed to members, and merges their answers.
+    ///
+    /// # Errors
+    /// Fails if the cut that it names is not there or void.
+    pub async fn answer(&self, asked: Arc<Asked>, request: QueryRequest) -> Result<Answered, QueryError> {
         let limits = IpcLimits { bytes: self.options().part_bytes, rows: self.options().groups as usize };
-        let QueryRequest { expression, select, group, from, to, cut, members, within, .. } = request;
+        let QueryRequest { expression, select, group, from, to, cut, members, within, filter, .. } = request;
         let within = Nanos(within.saturating_mul(1_000_000)).min(LONGEST);
-        let question = Question { expression, select, group, from, to, ..Question::default() };
+        let question = Question { expression, select, group, from, to, filter, ..Question::default() };
         // It is never closed.
         let _turn = self.shared.merging.acquire().await;
         let replies = self.ask(AskedMembers { question, members, cut, within }).await?;
-        // Merging takes its time: other streams must not wait for it.
         let merged = tokio::task::spawn_blocking(move || merged(&asked, limits, replies)).await;
-        merged.unwrap_or_else(|_| Err(QueryError::Failed))
+        merged.map_err(|_| QueryError::Failed)
     }
 }
 
 /// Joins the parts of members, in the order of their names: sums of fractions depend on it in their last bits.
-fn merged(asked: &Asked, limits: IpcLimits, replies: Vec<Reply>) -> Result<QueryResponse, QueryError> {
+fn merged(asked: &Asked, limits: IpcLimits, replies: Vec<Reply>) -> Answered {
     let mut merging = Merging::new(asked);
     let mut members = Vec::new();
     for reply in replies {
@@ -68,7 +88,7 @@ fn merged(asked: &Asked, limits: IpcLimits, replies: Vec<Reply>) -> Result<Query
         }
         members.push(answer);
     }
-    Ok(QueryResponse { rows: merging.finish().encode(asked)?, members })
+    Answered { merged: merging.finish(), members }
 }
 
 /// Joins a member's part to the answer.

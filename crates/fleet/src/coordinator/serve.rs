@@ -1,6 +1,8 @@
 //! Runs a coordinator.
 
-use super::{AlertStore, AlertStoreError, Coordinator, CoordinatorOptions, FleetService};
+use super::{
+    AlertStore, AlertStoreError, Coordinator, CoordinatorOptions, FleetService, ProgramError, ProgramStore, Programs,
+};
 use crate::clock;
 use crate::identity::{
     Authority, Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, Lives, PendingKey,
@@ -19,10 +21,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::Server;
 
-/// The file that is locked in the coordinator's folder, those of alerts and of its starts, and the folders of its authority and of the first administrator.
+/// The file that is locked in the coordinator's folder, those of alerts and of its starts, and the folders of its programs, of its authority and of
+/// the first administrator.
 const LOCK: &str = "lock";
 const ALERTS: &str = "alerts.jsonl";
 const STARTS: &str = "starts";
+const PROGRAMS: &str = "programs";
 const AUTHORITY: &str = "authority";
 const ADMIN: &str = "admin";
 /// The name of the first administrator.
@@ -47,6 +51,9 @@ pub enum CoordinatorError {
     /// Its alerts.
     #[error(transparent)]
     Alerts(#[from] AlertStoreError),
+    /// Its control programs.
+    #[error(transparent)]
+    Programs(#[from] ProgramError),
     /// A file or folder.
     #[error("cannot {what} {}: {why}", path.display())]
     File {
@@ -132,7 +139,8 @@ impl CoordinatorServer {
         let registrar = Arc::new(Registrar::open(&folder.join(AUTHORITY), Lives::default())?);
         let credentials = registrar.credentials(clock::seconds())?;
         let alerts = AlertStore::open(&folder.join(ALERTS))?;
-        let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts);
+        let programs = Programs::open(ProgramStore::open(&folder.join(PROGRAMS)).map_err(ProgramError::from)?)?;
+        let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts, programs);
         let not_here = |why| CoordinatorError::Listen { address: listen, why };
         let listener = TcpListener::bind(listen).await.map_err(not_here)?;
         Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default(), lock })
@@ -185,6 +193,7 @@ impl CoordinatorServer {
         tokio::select! {
             served = &mut serving => served?,
             () = looking => {}
+            () = coordinator.follow_programs() => {}
             () = stop => {
                 // Agents connect to the next coordinator at once.
                 coordinator.end_all();

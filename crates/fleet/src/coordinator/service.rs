@@ -1,13 +1,14 @@
 //! The coordinator's calls over gRPC: each checks the certificate of its caller.
 
-use super::{Coordinator, CutError, QueryError};
+use super::{Coordinator, CutError, ProgramError, QueryError};
 use crate::clock;
 use crate::identity::{CertificateFacts, Identity, IdentityError, MemberName, Registrar, Role};
 use crate::protocol::fleet_server::Fleet;
 use crate::protocol::{
-    Alert, AlertsRequest, Certificate, CheckRequest, CheckResponse, CutRequest, CutResponse, FromAgent, InviteRequest,
-    InviteResponse, JoinRequest, MembersRequest, MembersResponse, PROTOCOL, QueryRequest, QueryResponse, RenewRequest,
-    RevokeRequest, RevokeResponse, ToAgent, from_agent,
+    AddProgramRequest, AddProgramResponse, Alert, AlertsRequest, Certificate, CheckRequest, CheckResponse, CutRequest,
+    CutResponse, FromAgent, InviteRequest, InviteResponse, JoinRequest, ListProgramsRequest, ListProgramsResponse,
+    MembersRequest, MembersResponse, PROTOCOL, QueryRequest, QueryResponse, RemoveProgramRequest,
+    RemoveProgramResponse, RenewRequest, RevokeRequest, RevokeResponse, ToAgent, from_agent,
 };
 use crate::transport::Peer;
 use queuescope_wire::Nanos;
@@ -72,6 +73,21 @@ impl FleetService {
         let done = tokio::task::spawn_blocking(move || call(&registrar)).await;
         done.map_err(|_| Status::internal("the coordinator failed; its log has the reason"))?
             .map_err(|error| refused(&error))
+    }
+
+    /// Changes programs, which waits for the disk.
+    async fn programs<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Coordinator) -> Result<T, ProgramError> + Send + 'static,
+    ) -> Result<T, Status> {
+        let coordinator = self.coordinator.clone();
+        let done = tokio::task::spawn_blocking(move || change(&coordinator)).await;
+        done.map_err(|_| Status::internal("the coordinator failed; its log has the reason"))?.map_err(|error| {
+            match error {
+                ProgramError::Store(_) => Status::internal(error.to_string()),
+                _ => Status::invalid_argument(error.to_string()),
+            }
+        })
     }
 
     fn certificate_of(&self, pem: String) -> Response<Certificate> {
@@ -192,6 +208,31 @@ impl Fleet for FleetService {
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(alerts))))
+    }
+
+    async fn add_program(&self, request: Request<AddProgramRequest>) -> Result<Response<AddProgramResponse>, Status> {
+        self.caller(&request, Role::Operator)?;
+        let AddProgramRequest { name, text, values } = request.into_inner();
+        self.programs(move |coordinator| coordinator.add_program(&name, &text, values.into_iter().collect())).await?;
+        Ok(Response::new(AddProgramResponse {}))
+    }
+
+    async fn remove_program(
+        &self,
+        request: Request<RemoveProgramRequest>,
+    ) -> Result<Response<RemoveProgramResponse>, Status> {
+        self.caller(&request, Role::Operator)?;
+        let name = request.into_inner().name;
+        let removed = self.programs(move |coordinator| coordinator.remove_program(&name)).await?;
+        Ok(Response::new(RemoveProgramResponse { removed }))
+    }
+
+    async fn list_programs(
+        &self,
+        request: Request<ListProgramsRequest>,
+    ) -> Result<Response<ListProgramsResponse>, Status> {
+        self.caller(&request, Role::Reader)?;
+        Ok(Response::new(ListProgramsResponse { programs: self.coordinator.programs() }))
     }
 
     async fn invite(&self, request: Request<InviteRequest>) -> Result<Response<InviteResponse>, Status> {

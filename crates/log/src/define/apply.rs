@@ -159,6 +159,11 @@ impl Defined {
         self.aggregates.iter().map(|(name, id)| (name.as_str(), *id))
     }
 
+    /// All triggers, with their names.
+    pub fn triggers(&self) -> impl Iterator<Item = (&str, &Trigger)> {
+        self.triggers.iter().map(|(name, trigger)| (name.as_str(), trigger))
+    }
+
     /// A monitor of the log with the triggers.
     ///
     /// # Errors

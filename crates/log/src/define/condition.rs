@@ -44,7 +44,8 @@ pub(super) fn read(
         return Err(Problem::new(message).at(name_at, "here").help_if(help));
     };
     let Some(function) = function else { return Ok(None) };
-    let threshold = threshold(number, function, schema)
+    let threshold = function
+        .read_value(number, schema)
         .map_err(|why| Problem::new(why).at(number_at, format!("`{name}` is {}", function.text(schema))))?;
     Ok(Some(Condition { aggregate: name.to_owned(), relation, threshold }))
 }
@@ -79,32 +80,37 @@ fn trimmed(text: &str, span: Range<usize>) -> (&str, Range<usize>) {
     (part, start..start + part.len())
 }
 
-/// The number to compare the aggregate's value with, in the units of the function's attribute.
-fn threshold(text: &str, function: &Function, schema: &Schema) -> Result<Number, String> {
-    if text.is_empty() {
-        return Err("a number is missing".to_owned());
-    }
-    let why = |what: &str| format!("'{}' is not {what}", quoted(text));
-    let float = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Number::Float);
-    match function {
-        Function::Min(id) | Function::Max(id) => {
-            let attribute = schema.attribute(*id);
-            attribute.key_of(text).map(|key| Number::of_key(attribute, key))
+impl Function {
+    /// Reads a number that a value of this function is compared with, in the unit of its attribute: `10kB` for a sum of lengths.
+    ///
+    /// # Errors
+    /// Returns why the text is no such number.
+    pub fn read_value(&self, text: &str, schema: &Schema) -> Result<Number, String> {
+        if text.is_empty() {
+            return Err("a number is missing".to_owned());
         }
-        Function::Sum(id) => {
-            let attribute = schema.attribute(*id);
-            let negative = text.strip_prefix('-').filter(|_| attribute.kind == Kind::Signed);
-            match (attribute.kind, negative) {
-                (Kind::Float, _) => float().ok_or_else(|| why("a number")),
-                (Kind::Signed, Some(digits)) => attribute.amount_of(digits).map(|amount| Number::Signed(-amount)),
-                (Kind::Signed, None) => attribute.amount_of(text).map(Number::Signed),
-                _ => attribute.amount_of(text).map(|amount| Number::Unsigned(amount.unsigned_abs())),
+        let why = |what: &str| format!("'{}' is not {what}", quoted(text));
+        let float = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Number::Float);
+        match self {
+            Self::Min(id) | Self::Max(id) => {
+                let attribute = schema.attribute(*id);
+                attribute.key_of(text).map(|key| Number::of_key(attribute, key))
             }
+            Self::Sum(id) => {
+                let attribute = schema.attribute(*id);
+                let negative = text.strip_prefix('-').filter(|_| attribute.kind == Kind::Signed);
+                match (attribute.kind, negative) {
+                    (Kind::Float, _) => float().ok_or_else(|| why("a number")),
+                    (Kind::Signed, Some(digits)) => attribute.amount_of(digits).map(|amount| Number::Signed(-amount)),
+                    (Kind::Signed, None) => attribute.amount_of(text).map(Number::Signed),
+                    _ => attribute.amount_of(text).map(|amount| Number::Unsigned(amount.unsigned_abs())),
+                }
+            }
+            Self::Mean(id) | Self::Deviation(id) => match float() {
+                Some(number) => Ok(number),
+                None => schema.attribute(*id).amount_of(text).map(|amount| Number::Float(amount as f64)),
+            },
+            Self::Count | Self::User(_) => integer(text).map(Number::Unsigned).ok_or_else(|| why("a whole number")),
         }
-        Function::Mean(id) | Function::Deviation(id) => match float() {
-            Some(number) => Ok(number),
-            None => schema.attribute(*id).amount_of(text).map(|amount| Number::Float(amount as f64)),
-        },
-        Function::Count | Function::User(_) => integer(text).map(Number::Unsigned).ok_or_else(|| why("a whole number")),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::LONGEST_TEXT;
 use super::part::among;
-use crate::schema::{name_problem, syntax};
+use crate::schema::{name_problem, toml_problem};
 use queuescope_text::{Problem, TextError, quoted};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -27,14 +27,19 @@ struct Parameter {
     default: Option<Spanned<String>>,
 }
 
-/// The text with the values of its parameters; `name` names the text in errors.
-pub(super) fn filled<'a>(name: &str, text: &'a str, values: &[(&str, &str)]) -> Result<Cow<'a, str>, TextError> {
+/// The text with the values of its parameters, which its table `parameters` declares. Parameters that `values` does not set have the defaults of
+/// the text. `name` names the text in errors.
+///
+/// # Errors
+/// Fails if the text is not TOML, if a parameter has no value, or if `values` names an unknown parameter.
+pub fn fill_parameters<'a>(name: &str, text: &'a str, values: &[(&str, &str)]) -> Result<Cow<'a, str>, TextError> {
     // A text that is too long is refused when it is read.
     if text.len() > LONGEST_TEXT {
         return Ok(text.into());
     }
     // If it is not TOML before the values are inserted, it is not TOML afterwards.
-    let File { parameters } = toml::from_str(text).map_err(|found| TextError::new(name, text, vec![syntax(&found)]))?;
+    let File { parameters } =
+        toml::from_str(text).map_err(|found| TextError::new(name, text, vec![toml_problem(&found)]))?;
     let mut problems = Vec::new();
     let mut taken = BTreeMap::new();
     for (parameter, Parameter { default, .. }) in &parameters {

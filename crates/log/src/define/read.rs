@@ -2,7 +2,7 @@
 
 use super::LONGEST_TEXT;
 use super::part::{AggregatePart, FilterPart, Parts, TriggerPart, Words};
-use crate::schema::syntax;
+use crate::schema::toml_problem;
 use queuescope_text::{Problem, TextError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -27,31 +27,47 @@ struct File {
     #[serde(default)]
     index: Vec<Spanned<String>>,
     #[serde(default)]
-    filter: Vec<Filter>,
+    filter: Vec<FilterTable>,
     #[serde(default)]
-    aggregate: Vec<Aggregate>,
+    aggregate: Vec<AggregateTable>,
     #[serde(default)]
-    trigger: Vec<Trigger>,
+    trigger: Vec<TriggerTable>,
 }
 
-#[derive(Deserialize)]
+/// Definitions within another TOML text, which has these arrays somewhere: see [`Definitions::add_tables`](super::Definitions::add_tables).
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// `index`.
+    pub index: Vec<Spanned<String>>,
+    /// `[[filter]]`.
+    pub filter: Vec<FilterTable>,
+    /// `[[aggregate]]`.
+    pub aggregate: Vec<AggregateTable>,
+    /// `[[trigger]]`.
+    pub trigger: Vec<TriggerTable>,
+}
+
+/// A filter as it is written.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Filter {
+pub struct FilterTable {
     name: Spanned<String>,
     expression: Spanned<String>,
 }
 
-#[derive(Deserialize)]
+/// An aggregate as it is written.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Aggregate {
+pub struct AggregateTable {
     name: Spanned<String>,
     function: Spanned<String>,
     filter: Option<Spanned<String>>,
 }
 
-#[derive(Deserialize)]
+/// A trigger as it is written.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Trigger {
+pub struct TriggerTable {
     name: Spanned<String>,
     condition: Spanned<String>,
     period: Option<Spanned<String>>,
@@ -65,7 +81,7 @@ pub(super) fn parts(name: &str, text: &str) -> Result<Parts, TextError> {
             Problem::new(format!("the definitions have {} bytes, and at most {LONGEST_TEXT} are read", text.len()));
         return Err(TextError::new(name, "", vec![problem]));
     }
-    let file: File = toml::from_str(text).map_err(|found| TextError::new(name, text, vec![syntax(&found)]))?;
+    let file: File = toml::from_str(text).map_err(|found| TextError::new(name, text, vec![toml_problem(&found)]))?;
     if let Some(format) = file.format.filter(|format| *format.get_ref() != FORMAT) {
         let label = format!("this version of queuescope reads format {FORMAT}");
         let problem = Problem::new(format!("the definitions are of format {}", format.get_ref()))
@@ -73,23 +89,31 @@ pub(super) fn parts(name: &str, text: &str) -> Result<Parts, TextError> {
             .help("use a newer version of queuescope");
         return Err(TextError::new(name, text, vec![problem]));
     }
-    let words = |written: Spanned<String>| Words::in_quotes(written.get_ref(), text, written.span());
-    let filter = |Filter { name, expression }| FilterPart { name: words(name), expression: words(expression) };
-    let aggregate = |Aggregate { name, function, filter }| AggregatePart {
-        name: words(name),
-        function: words(function),
-        filter: filter.map(words),
-    };
-    let trigger = |Trigger { name, condition, period, window }| TriggerPart {
-        name: words(name),
-        condition: words(condition),
-        period: period.map(words),
-        window: window.map(words),
-    };
-    Ok(Parts {
-        indexes: file.index.into_iter().map(words).collect(),
-        filters: file.filter.into_iter().map(filter).collect(),
-        aggregates: file.aggregate.into_iter().map(aggregate).collect(),
-        triggers: file.trigger.into_iter().map(trigger).collect(),
-    })
+    let File { index, filter, aggregate, trigger, .. } = file;
+    Ok(Tables { index, filter, aggregate, trigger }.parts(text))
+}
+
+impl Tables {
+    /// The parts, which were written in `text`.
+    pub(super) fn parts(self, text: &str) -> Parts {
+        let words = |written: Spanned<String>| Words::in_quotes(written.get_ref(), text, written.span());
+        let filter = |FilterTable { name, expression }| FilterPart { name: words(name), expression: words(expression) };
+        let aggregate = |AggregateTable { name, function, filter }| AggregatePart {
+            name: words(name),
+            function: words(function),
+            filter: filter.map(words),
+        };
+        let trigger = |TriggerTable { name, condition, period, window }| TriggerPart {
+            name: words(name),
+            condition: words(condition),
+            period: period.map(words),
+            window: window.map(words),
+        };
+        Parts {
+            indexes: self.index.into_iter().map(words).collect(),
+            filters: self.filter.into_iter().map(filter).collect(),
+            aggregates: self.aggregate.into_iter().map(aggregate).collect(),
+            triggers: self.trigger.into_iter().map(trigger).collect(),
+        }
+    }
 }

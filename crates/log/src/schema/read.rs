@@ -62,7 +62,7 @@ impl Schema {
                 Problem::new(format!("the schema has {} bytes, and at most {LONGEST_TEXT} are read", text.len()));
             return Err(TextError::new(name, "", vec![problem]));
         }
-        let file: File = toml::from_str(text).map_err(|found| error(vec![syntax(&found)]))?;
+        let file: File = toml::from_str(text).map_err(|found| error(vec![toml_problem(&found)]))?;
         let mut reading = Reading { order: file.order, ..Reading::default() };
         // Names of schemas do not occur in expressions, so they may have hyphens.
         if let Err(why) = name_problem(&file.name.get_ref().replace('-', "_")) {
@@ -108,8 +108,8 @@ impl Schema {
     }
 }
 
-/// The error of serde, with the nearest key if one is misspelt.
-pub(crate) fn syntax(error: &toml::de::Error) -> Problem {
+/// A syntax error of TOML as a problem, with the nearest valid name for a wrong key.
+pub fn toml_problem(error: &toml::de::Error) -> Problem {
     let message = error.message();
     let quoted_names: Vec<_> = message.split('`').skip(1).step_by(2).collect();
     let help = match quoted_names.split_first() {
@@ -371,7 +371,7 @@ impl Reading {
 }
 
 /// Why a text is not a valid name.
-pub(crate) fn name_problem(name: &str) -> Result<(), String> {
+pub fn name_problem(name: &str) -> Result<(), String> {
     let head = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !head || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') {
         return Err("a name is letters, digits and underscores, and does not begin with a digit".to_owned());

@@ -4,7 +4,9 @@ use super::held::{Collect, Held, Question, Seen, in_passes, seen};
 use super::show::whole;
 use queuescope_archive::{ArchiveQuery, End, Recorder};
 use queuescope_ingest::notes::noted;
-use queuescope_log::{AttributeId, Dnf, Folding, Function, Group, GroupKey, GroupPart, Grouping, Log, Schema};
+use queuescope_log::{
+    AttributeId, Dnf, FilterId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Log, Schema, Snapshot,
+};
 use queuescope_wire::ByteCount;
 use std::io;
 use std::ops::ControlFlow;
@@ -20,6 +22,8 @@ pub enum Records<'a> {
     /// A log that this process records to a folder: records that have left memory are read from the folder. Positions are the folder's
     /// ([`Recorder::position`]).
     Recorder(&'a Recorder),
+    /// The records of such a log that a filter of it matched, as far as they are in memory. Positions are the folder's. A filter that was removed has none.
+    Filtered(&'a Recorder, FilterId),
     /// An input that was loaded, or a folder that another process may record to. Positions are the folder's.
     Held(&'a Held),
 }
@@ -83,7 +87,9 @@ pub fn parts(
     // Records that come from now on are in no pass.
     let end = match records {
         Records::Log(log) => Some(log.snapshot().len()),
-        Records::Recorder(recorder) => Some(recorder.position(recorder.log().snapshot().len())),
+        Records::Recorder(recorder) | Records::Filtered(recorder, _) => {
+            Some(recorder.position(recorder.log().snapshot().len()))
+        }
         Records::Held(_) => None,
     };
     let question = PartQuestion { before: end.into_iter().chain(question.before).min(), ..question };
@@ -134,7 +140,7 @@ impl<'a> Records<'a> {
     pub fn schema(&self) -> &'a Schema {
         match self {
             Self::Log(log) => log.schema(),
-            Self::Recorder(recorder) => recorder.log().schema(),
+            Self::Recorder(recorder) | Self::Filtered(recorder, _) => recorder.log().schema(),
             Self::Held(held) => held.schema(),
         }
     }
@@ -168,19 +174,28 @@ impl Reading<'_> {
             collection.record(record);
             ControlFlow::Continue(())
         };
-        let seen = match self.records {
-            Records::Log(log) => {
-                let snapshot = log.snapshot();
-                let query = snapshot.query().matching(expression).from(from).to(to);
-                for (position, record) in query.matched() {
-                    if add(position, record).is_break() {
-                        break;
-                    }
+        // The records of a log in memory, from whose positions those of the question differ by `ahead`.
+        let mut in_memory = |snapshot: &Snapshot<'_>, filter, ahead: u64| {
+            let query = match filter {
+                None => Some(snapshot.query()),
+                Some(filter) => snapshot.filter(filter),
+            };
+            for (position, record) in
+                query.iter().flat_map(|query| query.clone().matching(expression).from(from).to(to).matched())
+            {
+                if add(ahead + position, record).is_break() {
+                    break;
                 }
-                let first = snapshot.first();
-                let released = "earlier packets are no longer in memory";
-                let skipped = noted("released", first.min(before), released).into_iter().collect();
-                Seen { records: Some(before.saturating_sub(first)), skipped, ..Seen::default() }
+            }
+            let first = ahead + snapshot.first();
+            let released = "earlier packets are no longer in memory";
+            let skipped = noted("released", first.min(before), released).into_iter().collect();
+            Seen { records: Some(before.saturating_sub(first)), skipped, ..Seen::default() }
+        };
+        let seen = match self.records {
+            Records::Log(log) => in_memory(&log.snapshot(), None, 0),
+            Records::Filtered(recorder, filter) => {
+                in_memory(&recorder.log().snapshot(), Some(filter), recorder.position(0))
             }
             Records::Recorder(recorder) => {
                 let ask = ArchiveQuery { expression, from, to, needed: self.needed };

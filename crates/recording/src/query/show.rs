@@ -109,6 +109,13 @@ pub fn write_groups(
     table.finish().map(|_| ())
 }
 
+/// The keys of a group with their names, on one line: `src_ip 10.0.0.4, dst_ip 10.0.0.6`.
+pub fn keys_text(selection: &Selection, group: &Group, schema: &Schema) -> String {
+    let cells = Values::of_several(schema).of_group(selection, group, 1);
+    let keys = selection.names(schema).into_iter().zip(cells).take(group.0.len());
+    keys.map(|(name, cell)| format!("{name} {}", cell.text())).collect::<Vec<_>>().join(", ")
+}
+
 /// The functions, followed by the number of packets.
 pub(super) fn counted(functions: &[(String, Function)]) -> Vec<Function> {
     functions.iter().map(|(_, function)| function.clone()).chain([Function::Count]).collect()

@@ -1,0 +1,340 @@
+//! Runs of control programs: they ask members, and raise alerts over the answers.
+
+use super::super::query::Answered;
+use super::super::{Coordinator, CutError};
+use super::Counts;
+use crate::clock;
+use crate::locked::lock;
+use crate::program::{Ask, Held, Program, Run};
+use crate::protocol::{Alert, MemberAnswer, QueryRequest, State};
+use queuescope_recording::query::keys_text;
+use queuescope_wire::Nanos;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep_until;
+
+/// The most alerts that a condition raises in a run; one more has the number of the others.
+const MOST: usize = 16;
+/// The longest detail of an alert, in characters.
+const LONGEST: usize = 1_024;
+/// How often a cut is tried while other cuts are made, and the time between two tries.
+const TRIES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+/// Alerts that are looked at together.
+const ALERTS: usize = 1_024;
+/// The longest sleep: longer intervals are slept in parts.
+const SLEEP: Nanos = Nanos(3_600_000_000_000);
+
+/// A run that has not begun.
+#[derive(Debug, Clone, Copy)]
+pub struct Pending {
+    /// The moment that it is about, by the packets' clock.
+    at: Nanos,
+    /// How long to wait before hosts are asked.
+    wait: Nanos,
+}
+
+/// When runs begin by the clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Timetable {
+    every: Nanos,
+    /// When the next run begins, and when runs end, by the steady clock.
+    next: Nanos,
+    until: Nanos,
+    /// The moment that a run is about.
+    about: About,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum About {
+    /// So long before the run, by the system's clock.
+    Before(Nanos),
+    /// So long after an alert as the run is after a time of the steady clock.
+    Alert { at: Nanos, begun: Nanos },
+}
+
+impl Timetable {
+    /// That of a program that runs all the time.
+    pub fn always(run: &Run) -> Option<Self> {
+        let every = run.every.filter(|_| run.on.is_empty())?;
+        Some(Self { every, next: Nanos::ZERO, until: Nanos(u64::MAX), about: About::Before(run.settle) })
+    }
+
+    /// That of a program whose runs are repeated after an alert of this time.
+    fn after(run: &Run, at: Nanos, now: Nanos) -> Option<Self> {
+        let begun = now.saturating_add(run.settle);
+        let (every, until) = (run.every?, begun.saturating_add(run.during));
+        let next = begun.saturating_add(every);
+        (next <= until).then_some(Self { every, next, until, about: About::Alert { at, begun } })
+    }
+
+    /// The moment that a run of now is about.
+    fn moment(&self, now: Nanos) -> Nanos {
+        match self.about {
+            About::Before(settle) => clock::wall().saturating_sub(settle),
+            About::Alert { at, begun } => at.saturating_add(now.saturating_sub(begun)),
+        }
+    }
+
+    /// The timetable after a run that begins now.
+    fn behind(self, now: Nanos) -> Option<Self> {
+        let next = now.saturating_add(self.every);
+        (next <= self.until).then_some(Self { next, ..self })
+    }
+}
+
+/// What a run found.
+struct Found {
+    alerts: Vec<Alert>,
+    undecided: u64,
+    trouble: String,
+}
+
+impl Coordinator {
+    /// Runs the control programs when their time comes, and after alerts of their triggers that come from now on. Never returns.
+    pub async fn follow_programs(&self) {
+        let mut count = self.alerts().count();
+        let mut next = *count.borrow_and_update() + 1;
+        loop {
+            loop {
+                let alerts = self.alerts().from(next, ALERTS);
+                let Some(last) = alerts.last() else { break };
+                next = last.number + 1;
+                alerts.iter().for_each(|alert| self.note_alert(alert));
+            }
+            let due = self.begin_runs();
+            tokio::select! {
+                // The sender lives as long as the coordinator.
+                _ = count.changed() => {}
+                () = self.shared.programs_changed.notified() => {}
+                () = sleep_until(clock::instant(due)) => {}
+            }
+        }
+    }
+
+    /// Runs a program now, about a moment of the packets' clock. Returns whether there is one of this name that asks something, and that is not running.
+    pub async fn run_program(&self, name: &str, at: Nanos) -> bool {
+        let program = {
+            let mut programs = lock(&self.shared.programs);
+            let known = programs.all.get_mut(name).filter(|known| !known.is_running && known.program.run().is_some());
+            let Some(known) = known else { return false };
+            known.is_running = true;
+            Arc::clone(&known.program)
+        };
+        self.run_once(name, &program, at).await;
+        self.shared.programs_changed.notify_one();
+        true
+    }
+
+    /// A program that waits for this alert runs soon. Alerts that come before that have one run, about the last of them.
+    fn note_alert(&self, alert: &Alert) {
+        // Alerts of programs themselves have no member.
+        let Some((name, trigger)) = alert.trigger.split_once('.').filter(|_| !alert.member.is_empty()) else { return };
+        let mut programs = lock(&self.shared.programs);
+        let Some(known) = programs.all.get_mut(name) else { return };
+        if let Some(run) = known.program.run().filter(|run| run.on.iter().any(|on| on == trigger)) {
+            let at = Nanos(alert.at);
+            known.timetable = Timetable::after(run, at, clock::steady());
+            let earlier = known.pending.replace(Pending { at, wait: run.settle });
+            known.counts.joined += u64::from(earlier.is_some());
+        }
+    }
+
+    /// Begins the runs that are due. Returns when the next one is, by the steady clock.
+    fn begin_runs(&self) -> Nanos {
+        let now = clock::steady();
+        let mut next = now.saturating_add(SLEEP);
+        let mut programs = lock(&self.shared.programs);
+        for (name, known) in &mut programs.all {
+            if let Some(timetable) = known.timetable.filter(|timetable| timetable.next <= now) {
+                known.pending.get_or_insert(Pending { at: timetable.moment(now), wait: Nanos::ZERO });
+                known.timetable = timetable.behind(now);
+            }
+            next = known.timetable.map_or(next, |timetable| next.min(timetable.next));
+            if !known.is_running
+                && let Some(pending) = known.pending.take()
+            {
+                known.is_running = true;
+                let (coordinator, program, name) = (self.clone(), Arc::clone(&known.program), name.clone());
+                tokio::spawn(async move {
+                    if pending.wait > Nanos::ZERO {
+                        tokio::time::sleep(Duration::from_nanos(pending.wait.0)).await;
+                    }
+                    coordinator.run_once(&name, &program, pending.at).await;
+                    coordinator.shared.programs_changed.notify_one();
+                });
+            }
+        }
+        next
+    }
+
+    /// Runs a program about a moment, and notes what became of it.
+    async fn run_once(&self, name: &str, program: &Arc<Program>, at: Nanos) {
+        let found = match program.run() {
+            Some(run) => self.find(name, program, run, at).await,
+            None => Found { alerts: Vec::new(), undecided: 0, trouble: String::new() },
+        };
+        let (mut raised, mut trouble) = (0, found.trouble);
+        for alert in found.alerts {
+            let coordinator = self.clone();
+            // It waits for the disk.
+            match tokio::task::spawn_blocking(move || coordinator.alerts().raise(alert)).await {
+                Ok(Ok(())) => raised += 1,
+                Ok(Err(why)) => trouble = why.to_string(),
+                Err(_) => "storing its alert failed; the coordinator's log has the reason".clone_into(&mut trouble),
+            }
+        }
+        if !trouble.is_empty() {
+            self.troubled(format!("the program {name}: {trouble}"));
+        }
+        let mut programs = lock(&self.shared.programs);
+        // It may have been removed, or replaced by another of its name.
+        if let Some(known) = programs.all.get_mut(name).filter(|known| Arc::ptr_eq(&known.program, program)) {
+            let Counts { runs, raised: before, undecided, joined } = known.counts;
+            let undecided = undecided + found.undecided;
+            known.counts = Counts { runs: runs + 1, raised: before + raised, undecided, joined };
+            known.trouble = trouble;
+            known.is_running = false;
+        }
+    }
+
+    async fn find(&self, name: &str, program: &Program, run: &Run, at: Nanos) -> Found {
+        let failed = |trouble: String| Found { alerts: Vec::new(), undecided: 0, trouble };
+        let cut = match self.cut_of(program, run).await {
+            Ok(cut) => cut,
+            Err(why) => return failed(format!("there is no cut for its questions: {why}")),
+        };
+        let answers = program.asks().iter().map(|ask| self.ask_members(name, ask, run, cut, at));
+        let mut answered: Vec<Answered> = Vec::new();
+        // Each question waits for its slowest host, so all are asked at once.
+        let tasks: Vec<_> = answers.map(tokio::spawn).collect();
+        for (ask, task) in program.asks().iter().zip(tasks) {
+            match task.await {
+                Ok(Ok(answer)) => answered.push(answer),
+                Ok(Err(why)) => return failed(format!("the question {}: {why}", ask.name)),
+                Err(_) => {
+                    return failed(format!("the question {} failed; the coordinator's log has the reason", ask.name));
+                }
+            }
+        }
+        raised(name, program, &answered, at)
+    }
+
+    /// The cut that the questions of a run are about, if they are about one.
+    async fn cut_of(&self, program: &Program, run: &Run) -> Result<Option<u64>, CutError> {
+        if !run.cut {
+            return Ok(None);
+        }
+        let mut names: Vec<_> = program.asks().iter().flat_map(|ask| self.names(ask)).collect();
+        names.sort();
+        names.dedup();
+        let within = Nanos(self.options().lease.0 / 2);
+        for _ in 1..TRIES {
+            match self.cut(&names, within).await {
+                Err(CutError::Busy(_)) => tokio::time::sleep(PAUSE).await,
+                Ok(made) if made.lapsed.is_empty() => return Ok(Some(made.number)),
+                Ok(_) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        let made = self.cut(&names, within).await?;
+        match made.lapsed.is_empty() {
+            true => Ok(Some(made.number)),
+            false => Err(CutError::Void { number: made.number, members: made.lapsed.clone() }),
+        }
+    }
+
+    /// The members that a question goes to.
+    fn names(&self, ask: &Ask) -> Vec<String> {
+        let members = self.members();
+        ask.hosts.of(members.iter().map(|member| member.name.as_str()))
+    }
+
+    fn ask_members(
+        &self,
+        program: &str,
+        ask: &Ask,
+        run: &Run,
+        cut: Option<u64>,
+        at: Nanos,
+    ) -> impl Future<Output = Result<Answered, String>> + Send + use<> {
+        let members = self.names(ask);
+        let request = QueryRequest {
+            expression: ask.expression.clone(),
+            select: ask.select.clone(),
+            group: ask.group.clone(),
+            top: ask.top,
+            from: run.last.map(|last| at.0.saturating_sub(last.0)),
+            to: run.last.map(|_| at.0.saturating_add(1)),
+            cut,
+            members,
+            within: run.within.0 / 1_000_000,
+            filter: ask.filter.as_ref().map(|filter| format!("{program}.{filter}")).unwrap_or_default(),
+        };
+        let (coordinator, asked) = (self.clone(), Arc::clone(&ask.asked));
+        async move {
+            // Without names, all members would be asked.
+            if request.members.is_empty() {
+                return Err("no host has a name that it asks for".to_owned());
+            }
+            coordinator.answer(asked, request).await.map_err(|why| why.to_string())
+        }
+    }
+}
+
+/// The alerts over the answers of a run.
+fn raised(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Found {
+    let missing: Vec<_> = answered.iter().flat_map(|answer| &answer.members).filter_map(why_missing).collect();
+    let missing = missing.into_iter().collect::<std::collections::BTreeSet<_>>();
+    let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
+    let merged: Vec<_> = answered.iter().map(|answer| &answer.merged).collect();
+    let (mut alerts, mut undecided) = (Vec::new(), 0);
+    for raise in program.raises() {
+        if raise.condition.needs_all() && !missing.is_empty() {
+            undecided += 1;
+            continue;
+        }
+        let held = raise.condition.held(&merged);
+        let alert = |value: f64, packets: u64, about: String| {
+            let parts = [about, if missing.is_empty() { String::new() } else { format!("without {missing}") }];
+            let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            let detail = parts.join("; ").chars().take(LONGEST).collect();
+            let trigger = format!("{name}.{}", raise.name);
+            Alert { trigger, at: at.0, value, packets, detail, ..Alert::default() }
+        };
+        for Held { keys, value } in held.iter().take(MOST) {
+            let (about, packets) = match keys {
+                Some((question, keys)) => {
+                    let asked = &program.asks()[*question].asked;
+                    let group = (keys.clone(), Vec::new());
+                    (keys_text(asked.selection(), &group, asked.schema()), merged[*question].packets)
+                }
+                None => (String::new(), merged.first().map_or(0, |merged| merged.packets)),
+            };
+            alerts.push(alert(value.to_f64(), packets, about));
+        }
+        if let Some(more) = held.len().checked_sub(MOST).filter(|more| *more > 0) {
+            alerts.push(alert(more as f64, 0, format!("{more} more groups")));
+        }
+    }
+    let trouble = if undecided > 0 {
+        format!("conditions that need all hosts were not evaluated, without {missing}")
+    } else {
+        String::new()
+    };
+    Found { alerts, undecided, trouble }
+}
+
+/// Why a member's part of an answer is missing or incomplete, if it is.
+fn why_missing(member: &MemberAnswer) -> Option<String> {
+    let state = match member.state() {
+        State::Answered if member.problem.is_empty() && member.left_out == 0 => return None,
+        State::Answered => "incomplete",
+        State::Shedding => "shedding",
+        State::Absent => "absent",
+        State::Late => "late",
+        State::OtherVersion => "other version",
+        State::Failed | State::Unspecified => "failed",
+    };
+    Some(format!("{} ({state})", member.name))
+}

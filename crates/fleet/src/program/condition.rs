@@ -1,0 +1,359 @@
+//! Conditions over the answers to a program's questions: `sent - received > 10`.
+
+use crate::answer::{Asked, Merged};
+use queuescope_log::{Function, Group, GroupKey, Number, Relation};
+use queuescope_text::{Problem, did_you_mean, quoted};
+use queuescope_wire::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Comparisons of numbers with what the answers to questions say, all of which must hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// At least one. The first has the groups and the value of an alert.
+    comparisons: Vec<Comparison>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Comparison {
+    first: Operand,
+    second: Option<(Operator, Operand)>,
+    relation: Relation,
+    threshold: Number,
+    needs_all: bool,
+}
+
+/// What an answer says, of the first function of its question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Operand {
+    /// The index of the question.
+    question: usize,
+    of: Of,
+}
+
+/// The value of each group, or one number for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Each,
+    Least,
+    Greatest,
+    Total,
+    /// The number of groups.
+    Groups,
+    /// Of the times between adjacent groups, which are intervals of time: the mean and the standard deviation.
+    Gap,
+    GapDeviation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Minus,
+    Over,
+}
+
+/// The functions over all groups of an answer.
+const FUNCTIONS: [(&str, Of); 6] = [
+    ("min", Of::Least),
+    ("max", Of::Greatest),
+    ("total", Of::Total),
+    ("groups", Of::Groups),
+    ("gap", Of::Gap),
+    ("gap_stddev", Of::GapDeviation),
+];
+
+/// A question by its name.
+pub(super) struct Named<'a> {
+    pub name: &'a str,
+    pub asked: &'a Asked,
+}
+
+/// A group with which a condition holds; without keys if the condition is about all groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// The question whose group it is, and the group's keys.
+    pub keys: Option<(usize, Vec<u128>)>,
+    /// The number that was compared.
+    pub value: Number,
+}
+
+impl Condition {
+    /// Reads a condition over questions.
+    pub(super) fn read(text: &str, questions: &[Named<'_>]) -> Result<Self, Problem> {
+        let mut start = 0;
+        let mut comparisons = Vec::new();
+        for part in text.split(" and ") {
+            let comparison = Comparison::read(part, questions);
+            comparisons.push(comparison.map_err(|problem| {
+                problem.moved(|span| Range { start: start + span.start, end: start + span.end }.into())
+            })?);
+            start += part.len() + " and ".len();
+        }
+        Ok(Self { comparisons })
+    }
+
+    /// Whether it can hold for answers that lack some hosts, although it would not hold with all of them: it compares two answers, or asks for less
+    /// than a number, or for more of what does not grow with each host.
+    pub fn needs_all(&self) -> bool {
+        self.comparisons.iter().any(|comparison| comparison.needs_all)
+    }
+
+    /// The groups with which it holds, those with the most extreme values first. Groups that one of two questions lacks have a value of 0 there.
+    pub fn held(&self, answers: &[&Merged]) -> Vec<Held> {
+        let Some((first, others)) = self.comparisons.split_first() else { return Vec::new() };
+        let mut held = first.held(answers);
+        for other in others {
+            let also = other.held(answers);
+            match also.first() {
+                None => held.clear(),
+                // It is about all groups.
+                Some(Held { keys: None, .. }) => {}
+                Some(_) => {
+                    let keys = |held: &Held| held.keys.as_ref().map(|(_, keys)| keys.clone());
+                    let also: BTreeSet<_> = also.iter().filter_map(keys).collect();
+                    held.retain(|held| held.keys.as_ref().is_none_or(|(_, keys)| also.contains(keys)));
+                }
+            }
+        }
+        held
+    }
+}
+
+impl Comparison {
+    fn read(text: &str, questions: &[Named<'_>]) -> Result<Self, Problem> {
+        let is_sign = |c: char| matches!(c, '<' | '>' | '=' | '!');
+        let example = "lost > 10, sent - received > 10, or min(bytes) / max(bytes) < 0.4";
+        let Some(start) = text.find(is_sign) else {
+            let problem = Problem::new("a condition compares answers with a number").at(0..text.len(), "here");
+            return Err(problem.help(example));
+        };
+        let end = text[start..].find(|c| !is_sign(c)).map_or(text.len(), |length| start + length);
+        let symbol = &text[start..end];
+        let Some(relation) = Relation::ALL.into_iter().find(|relation| relation.symbol() == symbol) else {
+            let problem = Problem::new(format!("'{}' compares nothing", quoted(symbol)));
+            return Err(problem.at(start..end, "not a comparison").help("there are <, <=, ==, !=, >= and >"));
+        };
+        let operator = text[..start].find(['-', '/']);
+        let first = Operand::read(text, 0..operator.unwrap_or(start), questions)?;
+        let second = match operator {
+            None => None,
+            Some(at) => {
+                let operator = if text[at..].starts_with('-') { Operator::Minus } else { Operator::Over };
+                Some((operator, Operand::read(text, at + 1..start, questions)?))
+            }
+        };
+        if let Some((_, second)) = second
+            && (first.of, second.of) == (Of::Each, Of::Each)
+            && questions[first.question].asked.keys() != questions[second.question].asked.keys()
+        {
+            let problem = Problem::new("both questions must have the same groups").at(0..start, "here");
+            return Err(problem.help("give both the same `group`, or use min, max, total or groups"));
+        }
+        let (number, at) = trimmed(text, end..text.len());
+        let threshold = threshold(number, first, second, questions);
+        let threshold = threshold.map_err(|why| Problem::new(why).at(at, "here"))?;
+        let function = questions[first.question].asked.functions().first();
+        let grows = first.of == Of::Groups
+            || first.of != Of::Least && matches!(function, Some(Function::Count | Function::Sum(_) | Function::Max(_)));
+        let needs_all = second.is_some() || !grows || !matches!(relation, Relation::Greater | Relation::AtLeast);
+        Ok(Self { first, second, relation, threshold, needs_all })
+    }
+
+    fn held(&self, answers: &[&Merged]) -> Vec<Held> {
+        let values = match (self.first.of, self.second) {
+            (Of::Each, Some((operator, second))) if second.of == Of::Each => {
+                let (first, second) = (self.first.question, second.question);
+                joined(&answers[first].groups, &answers[second].groups)
+                    .into_iter()
+                    .map(|(keys, a, b)| Held { keys: Some((first, keys)), value: operator.of(a, b) })
+                    .collect()
+            }
+            (Of::Each, second) => {
+                let second = second.map(|(operator, second)| (operator, second.over(answers)));
+                let value = |a| second.map_or(a, |(operator, b)| operator.of(a, b));
+                let question = self.first.question;
+                let groups = answers[question].groups.iter();
+                groups
+                    .map(|(keys, values)| Held { keys: Some((question, keys.clone())), value: value(first(values)) })
+                    .collect()
+            }
+            (_, Some((operator, second))) if second.of == Of::Each => {
+                let a = self.first.over(answers);
+                let groups = answers[second.question].groups.iter();
+                groups
+                    .map(|(keys, values)| Held {
+                        keys: Some((second.question, keys.clone())),
+                        value: operator.of(a, first(values)),
+                    })
+                    .collect()
+            }
+            (_, second) => {
+                let a = self.first.over(answers);
+                let value = second.map_or(a, |(operator, second)| operator.of(a, second.over(answers)));
+                vec![Held { keys: None, value }]
+            }
+        };
+        let orderings = self.relation.orderings();
+        let holds = |value: Number| !value.to_f64().is_nan() && orderings.contains(value.compare(self.threshold));
+        let mut held: Vec<_> = values.into_iter().filter(|held| holds(held.value)).collect();
+        let is_low = matches!(self.relation, Relation::Less | Relation::AtMost);
+        held.sort_by(|a, b| {
+            let order = a.value.compare(b.value);
+            if is_low { order } else { order.reverse() }.then_with(|| a.keys.cmp(&b.keys))
+        });
+        held
+    }
+}
+
+impl Operand {
+    fn read(text: &str, span: Range<usize>, questions: &[Named<'_>]) -> Result<Self, Problem> {
+        let (words, at) = trimmed(text, span);
+        let (name, of, name_at) = match words.split_once('(') {
+            None => (words, Of::Each, at),
+            Some((function, rest)) => {
+                let function = function.trim();
+                let Some(name) = rest.trim_end().strip_suffix(')').map(str::trim) else {
+                    return Err(Problem::new("a bracket is not closed").at(at, "here"));
+                };
+                let Some((_, of)) = FUNCTIONS.iter().find(|(known, _)| *known == function) else {
+                    let problem = Problem::new(format!("there is no function `{}`", quoted(function)));
+                    return Err(problem.at(at, "here").help("there are min, max, total, groups, gap and gap_stddev"));
+                };
+                (name, *of, at)
+            }
+        };
+        let question = questions.iter().position(|question| question.name == name);
+        let Some(question) = question else {
+            let message = match name {
+                "" => "the name of a question is missing".to_owned(),
+                _ => format!("there is no question `{}`", quoted(name)),
+            };
+            let names = || questions.iter().map(|question| question.name);
+            let help = did_you_mean(name, names()).or_else(|| {
+                (!questions.is_empty()).then(|| format!("there are {}", names().collect::<Vec<_>>().join(", ")))
+            });
+            return Err(Problem::new(message).at(name_at, "here").help_if(help));
+        };
+        let keys = questions[question].asked.keys();
+        if matches!(of, Of::Gap | Of::GapDeviation) && !matches!(keys, [GroupKey::Time { .. }]) {
+            let problem = Problem::new(format!("the groups of `{name}` are not intervals of time")).at(name_at, "here");
+            return Err(problem.help("use group = \"ts/1ms\""));
+        }
+        // A question without groups has one value.
+        let of = if of == Of::Each && questions[question].asked.keys().is_empty() { Of::Total } else { of };
+        Ok(Self { question, of })
+    }
+
+    /// One number for all groups of an answer; of none, 0.
+    fn over(self, answers: &[&Merged]) -> Number {
+        let groups = &answers[self.question].groups;
+        let values = groups.iter().map(|(_, values)| first(values));
+        let nothing = Number::Unsigned(0);
+        match self.of {
+            Of::Groups => Number::Unsigned(groups.len() as u128),
+            Of::Each | Of::Total => values.reduce(plus).unwrap_or(nothing),
+            Of::Least => values.min_by(|a, b| a.compare(*b)).unwrap_or(nothing),
+            Of::Greatest => values.max_by(|a, b| a.compare(*b)).unwrap_or(nothing),
+            Of::Gap => Number::Float(gaps(groups).0),
+            Of::GapDeviation => Number::Float(gaps(groups).1),
+        }
+    }
+}
+
+impl Operator {
+    fn of(self, a: Number, b: Number) -> Number {
+        match (self, whole(a), whole(b)) {
+            (Self::Minus, Some(a), Some(b)) => Number::Signed(a.saturating_sub(b)),
+            (Self::Minus, ..) => Number::Float(a.to_f64() - b.to_f64()),
+            // 0 / 0 compares with nothing.
+            (Self::Over, ..) => Number::Float(a.to_f64() / b.to_f64()),
+        }
+    }
+}
+
+/// The value of a question's first function.
+fn first(values: &[Number]) -> Number {
+    values.first().copied().unwrap_or(Number::Unsigned(0))
+}
+
+fn whole(number: Number) -> Option<i128> {
+    match number {
+        Number::Unsigned(number) => i128::try_from(number).ok(),
+        Number::Signed(number) => Some(number),
+        Number::Float(_) => None,
+    }
+}
+
+/// The mean and the standard deviation of the times between adjacent intervals of an answer, in nanoseconds; not a number if there are fewer than two gaps.
+fn gaps(groups: &[Group]) -> (f64, f64) {
+    let mut times: Vec<_> = groups.iter().filter_map(|(keys, _)| keys.first().copied()).collect();
+    times.sort_unstable();
+    let gaps: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    if gaps.len() < 2 {
+        return (f64::NAN, f64::NAN);
+    }
+    let count = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / count;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}
+
+fn plus(a: Number, b: Number) -> Number {
+    match (a, b) {
+        (Number::Unsigned(a), Number::Unsigned(b)) => Number::Unsigned(a.saturating_add(b)),
+        _ => match (whole(a), whole(b)) {
+            (Some(a), Some(b)) => Number::Signed(a.saturating_add(b)),
+            _ => Number::Float(a.to_f64() + b.to_f64()),
+        },
+    }
+}
+
+/// The groups of two answers by their keys.
+fn joined(first_groups: &[Group], second_groups: &[Group]) -> Vec<(Vec<u128>, Number, Number)> {
+    let nothing = (Number::Unsigned(0), Number::Unsigned(0));
+    let mut all: BTreeMap<Vec<u128>, (Number, Number)> = BTreeMap::new();
+    for (keys, values) in first_groups {
+        all.entry(keys.clone()).or_insert(nothing).0 = first(values);
+    }
+    for (keys, values) in second_groups {
+        all.entry(keys.clone()).or_insert(nothing).1 = first(values);
+    }
+    all.into_iter().map(|(keys, (a, b))| (keys, a, b)).collect()
+}
+
+/// The number to compare with: an amount of what is compared, or a plain number for a ratio and for numbers of groups.
+fn threshold(
+    text: &str,
+    first: Operand,
+    second: Option<(Operator, Operand)>,
+    questions: &[Named<'_>],
+) -> Result<Number, String> {
+    let plain = || {
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        number.map(Number::Float).ok_or_else(|| format!("'{}' is not a number", quoted(text)))
+    };
+    let is_ratio = matches!(second, Some((Operator::Over, _)));
+    if is_ratio || first.of == Of::Groups {
+        return plain();
+    }
+    if matches!(first.of, Of::Gap | Of::GapDeviation) {
+        let time = text.parse::<Nanos>().map_err(|error| error.to_string())?;
+        return Ok(Number::Float(time.0 as f64));
+    }
+    let asked = questions[first.question].asked;
+    let function = asked.functions().first().unwrap_or(&Function::Count);
+    let negative = text.strip_prefix('-').filter(|_| second.is_some());
+    let number = function.read_value(negative.unwrap_or(text).trim(), asked.schema())?;
+    Ok(match (negative, whole(number)) {
+        (None, _) => number,
+        (Some(_), Some(number)) => Number::Signed(-number),
+        (Some(_), None) => Number::Float(-number.to_f64()),
+    })
+}
+
+/// A part of a text without surrounding blanks, and its span.
+fn trimmed(text: &str, span: Range<usize>) -> (&str, Range<usize>) {
+    let part = &text[span.clone()];
+    let start = span.start + (part.len() - part.trim_start().len());
+    let part = part.trim();
+    (part, start..start + part.len())
+}

@@ -1,0 +1,178 @@
+//! Control programs of `recipes/fleet` on simulated fleets: each finds its planted fault, and raises nothing on the same network without it.
+//! `QUEUESCOPE_SEEDS` sets the number of seeds.
+
+mod simulated;
+
+#[allow(dead_code, reason = "other tests need more of it")]
+#[path = "../../../sim/tests/recipes/networks.rs"]
+mod networks;
+
+use networks::{MS, Network, address, checks, incast, loss, losses, matrix, outcast, stray};
+use queuescope_sim::NodeId;
+use simulated::{Added, Ran, Runs, host, pair, run};
+use std::collections::BTreeSet;
+
+/// The number of seeds for each recipe: 2, or the value of the environment variable.
+fn seeds() -> std::ops::Range<u64> {
+    let count = std::env::var("QUEUESCOPE_SEEDS").ok().and_then(|count| count.parse().ok());
+    0..count.unwrap_or(2)
+}
+
+/// Nothing happens on a clean network, on which there is traffic.
+fn is_quiet(ran: &Ran, seed: u64) {
+    assert!(ran.raised.is_empty() && ran.of_agents.is_empty() && ran.packets > 50, "seed {seed}: {ran:?}");
+}
+
+/// The values that name a flow: the number of its connection decides its port.
+fn flow(name: &str, (from, to): (NodeId, NodeId), number: usize) -> Vec<(&'static str, String)> {
+    vec![
+        ("flow", name.to_owned()),
+        ("src", address(from)),
+        ("src_port", (1024 + number).to_string()),
+        ("dst", address(to)),
+        ("receiver", host(to)),
+    ]
+}
+
+#[test]
+fn strays_are_named_by_their_hosts() {
+    let program = |network: &Network| {
+        let values = vec![("switch", network.switches[0].0.to_string())];
+        [Added { name: "path", recipe: "path-conformance", values }]
+    };
+    for seed in seeds() {
+        let network = stray(seed, true, &checks(1));
+        let (expected, programs) = (pair(network.hosts[0]), program(&network));
+        let ran = run(network, &programs, Runs::ONCE);
+        assert_eq!(ran.about("path.stray"), BTreeSet::from([&*expected]), "seed {seed}: {ran:?}");
+        let clean = stray(seed, false, &checks(1));
+        let programs = program(&clean);
+        is_quiet(&run(clean, &programs, Runs::ONCE), seed);
+    }
+}
+
+#[test]
+fn competitors_at_a_lossy_port_are_named() {
+    for seed in seeds() {
+        let network = loss(seed, true);
+        let (hosts, other) = (network.hosts.clone(), network.others[0]);
+        let flows: Vec<_> = hosts.iter().chain([&other]).copied().collect();
+        let names: Vec<_> = (0..flows.len()).map(|number| format!("flow_{number}")).collect();
+        let programs = |network: &Network| -> Vec<_> {
+            let values = |number: usize| {
+                let mut values = flow(&names[number], flows[number], number);
+                values.extend([("dst_port", "5001".to_owned()), ("queue", "5kB".to_owned())]);
+                values.extend([("switch", network.switches[0].0.to_string()), ("during", "0s".to_owned())]);
+                values
+            };
+            let added = |number: usize| Added { name: &names[number], recipe: "packet-loss", values: values(number) };
+            (0..flows.len()).map(added).collect()
+        };
+        let added = programs(&network);
+        let ran = run(network, &added, Runs::ONCE);
+        let suffering: BTreeSet<_> = ran.of_agents.iter().map(|alert| alert.member.as_str()).collect();
+        let receivers: BTreeSet<_> = hosts.iter().map(|(_, to)| host(*to)).collect();
+        assert!(
+            !suffering.is_empty() && suffering.iter().all(|name| receivers.contains(*name)),
+            "seed {seed}: {ran:?}"
+        );
+        // All flows that share the port are competitors, and no others.
+        let named: BTreeSet<_> = names.iter().flat_map(|name| ran.about(&format!("{name}.competitor"))).collect();
+        let known: BTreeSet<_> = hosts.iter().map(|flow| format!("{}, dscp CS0", pair(*flow))).collect();
+        assert!(!named.is_empty() && named.iter().all(|about| known.contains(*about)), "seed {seed}: {named:?}");
+        assert!(ran.about(&format!("flow_{}.competitor", flows.len() - 1)).is_empty(), "seed {seed}: {ran:?}");
+        let clean = loss(seed, false);
+        let added = programs(&clean);
+        is_quiet(&run(clean, &added, Runs::ONCE), seed);
+    }
+}
+
+#[test]
+fn competitors_at_two_switches_are_distinguished() {
+    let programs = |network: &Network| {
+        let values = |number: usize| {
+            let mut values = flow(["f_first", "f_second"][number], network.hosts[0], 0);
+            values.extend([("dst_port", "5001".to_owned()), ("queue", "5kB".to_owned())]);
+            values.extend([("switch", network.switches[number].0.to_string()), ("during", "0s".to_owned())]);
+            values
+        };
+        [0, 1].map(|number| Added { name: ["first", "second"][number], recipe: "packet-loss", values: values(number) })
+    };
+    // Time is simulated, so the test repeats the runs.
+    let again = Runs::After { every: 25 * MS, during: 500 * MS };
+    for seed in seeds() {
+        let network = losses(seed, true);
+        let (own, others) = (network.hosts[0], network.others.clone());
+        let added = programs(&network);
+        let ran = run(network, &added, again);
+        for (name, rival) in [("first", others[0]), ("second", others[1])] {
+            let about = ran.about(&format!("{name}.competitor"));
+            assert!(about.iter().any(|about| about.starts_with(&pair(rival))), "seed {seed}: {ran:?}");
+            let is_known = |about: &&str| [own, rival].iter().any(|flow| about.starts_with(&pair(*flow)));
+            assert!(about.iter().all(is_known), "seed {seed}: {ran:?}");
+        }
+        let clean = losses(seed, false);
+        let added = programs(&clean);
+        is_quiet(&run(clean, &added, again), seed);
+    }
+}
+
+#[test]
+fn an_outcast_is_named() {
+    let program = |network: &Network| {
+        let mut values = flow("near", network.hosts[0], 0);
+        values.push(("during", "0s".to_owned()));
+        [Added { name: "near", recipe: "outcast", values }]
+    };
+    // Time is simulated, so the test repeats the runs.
+    let again = Runs::After { every: 25 * MS, during: 500 * MS };
+    for seed in seeds() {
+        let network = outcast(seed, true);
+        let added = program(&network);
+        let ran = run(network, &added, again);
+        assert!(ran.raised.iter().any(|alert| alert.trigger == "near.outcast"), "seed {seed}: {ran:?}");
+        assert!(ran.raised.iter().all(|alert| alert.value < 0.5), "seed {seed}: {ran:?}");
+        let clean = outcast(seed, false);
+        let added = program(&clean);
+        is_quiet(&run(clean, &added, again), seed);
+    }
+}
+
+#[test]
+fn an_incast_is_named_with_the_number_of_its_senders() {
+    let program = |network: &Network| {
+        let to = network.hosts[0].1;
+        let values =
+            [("name", "r".to_owned()), ("dst", address(to)), ("receiver", host(to)), ("queue", "40kB".to_owned())];
+        [Added { name: "burst", recipe: "incast", values: values.to_vec() }]
+    };
+    for seed in seeds() {
+        let network = incast(seed, true);
+        let (senders, added) = (network.hosts.len(), program(&network));
+        let ran = run(network, &added, Runs::ONCE);
+        assert!(ran.raised.iter().any(|alert| alert.value == senders as f64), "seed {seed}, {senders}: {ran:?}");
+        let clean = incast(seed, false);
+        let added = program(&clean);
+        is_quiet(&run(clean, &added, Runs::ONCE), seed);
+    }
+}
+
+#[test]
+fn a_heavy_source_and_a_full_cell_are_named_over_all_hosts() {
+    let programs = || {
+        let values = |limit: &str| vec![("limit", limit.to_owned()), ("every", "20ms".to_owned())];
+        [
+            Added { name: "heavy", recipe: "heavy-hitters", values: values("80kB") },
+            Added { name: "matrix", recipe: "traffic-matrix", values: values("60kB") },
+        ]
+    };
+    for seed in seeds() {
+        let network = matrix(seed, true);
+        let heavy = network.hosts[0];
+        let ran = run(network, &programs(), Runs::Every(20 * MS));
+        let source = format!("src_ip {}", address(heavy.0));
+        assert_eq!(ran.about("heavy.heavy"), BTreeSet::from([&*source]), "seed {seed}: {ran:?}");
+        assert_eq!(ran.about("matrix.full"), BTreeSet::from([&*pair(heavy)]), "seed {seed}: {ran:?}");
+        is_quiet(&run(matrix(seed, false), &programs(), Runs::Every(20 * MS)), seed);
+    }
+}

@@ -1,0 +1,224 @@
+//! A fleet whose hosts are those of a simulated network: each host has an agent that records what arrives, and all agents have one coordinator.
+
+use super::networks::{Network, address};
+use queuescope_fleet::agent::Served;
+use queuescope_fleet::coordinator::{AlertStore, Coordinator, CoordinatorOptions, ProgramStore, Programs};
+use queuescope_fleet::protocol::Alert;
+use queuescope_log::Schema;
+use queuescope_recording::{Alarms, KeepOptions, Recording};
+use queuescope_sim::{Journey, NodeId, Records, Telemetry};
+use queuescope_wire::{ByteCount, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::channel;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// Longer than a busy machine takes for anything that tests wait for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A step of simulated time.
+const STEP: u64 = 1_000_000;
+
+/// A control program of a test: its name, its recipe, and the values of its parameters.
+pub struct Added<'a> {
+    pub name: &'a str,
+    pub recipe: &'a str,
+    pub values: Vec<(&'a str, String)>,
+}
+
+/// What a run showed.
+#[derive(Debug)]
+pub struct Ran {
+    /// Alerts that programs raised.
+    pub raised: Vec<Alert>,
+    /// Alerts of agents.
+    pub of_agents: Vec<Alert>,
+    /// Packets that all hosts recorded.
+    pub packets: u64,
+}
+
+impl Ran {
+    /// What alerts of a name are about, each once.
+    pub fn about(&self, trigger: &str) -> BTreeSet<&str> {
+        self.raised.iter().filter(|alert| alert.trigger == trigger).map(|alert| alert.detail.as_str()).collect()
+    }
+}
+
+/// The name of a host in the fleet.
+pub fn host(node: NodeId) -> String {
+    format!("host-{}", node.0)
+}
+
+/// The text about a pair of hosts in an alert.
+pub fn pair((from, to): (NodeId, NodeId)) -> String {
+    format!("src_ip {}, dst_ip {}", address(from), address(to))
+}
+
+/// The text of a recipe.
+pub fn recipe(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../recipes/fleet/{name}.toml"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// When programs run, in nanoseconds of simulated time.
+#[derive(Debug, Clone, Copy)]
+pub enum Runs {
+    /// After alerts, and then in this interval for as long.
+    After { every: u64, during: u64 },
+    /// In this interval.
+    Every(u64),
+}
+
+impl Runs {
+    /// Once after each alert.
+    pub const ONCE: Self = Self::After { every: u64::MAX, during: 0 };
+}
+
+/// Runs a network to its end with control programs.
+pub fn run(network: Network, programs: &[Added<'_>], runs: Runs) -> Ran {
+    let folder = tempfile::tempdir().expect("there is room");
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("there are threads");
+    let coordinator = coordinator(folder.path());
+    let nodes: BTreeSet<_> = network.hosts.iter().chain(&network.others).flat_map(|(from, to)| [*from, *to]).collect();
+    let recordings: BTreeMap<_, _> = nodes
+        .iter()
+        .map(|node| {
+            let path = folder.path().join(host(*node));
+            let notes = Box::new(|note: &str| panic!("{note}"));
+            let mut keeping = KeepOptions::default();
+            keeping.memory = ByteCount(160_000_000);
+            let recording = Recording::open(&path, Schema::packet(), &keeping, None, notes);
+            (*node, recording.unwrap_or_else(|error| panic!("{error}")))
+        })
+        .collect();
+    for (node, recording) in &recordings {
+        attach(&runtime, &coordinator, *node, recording);
+    }
+    if matches!(runs, Runs::After { .. }) {
+        let coordinator = coordinator.clone();
+        runtime.spawn(async move { coordinator.follow_programs().await });
+    }
+    for Added { name, recipe: file, values } in programs {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        coordinator.add_program(name, &recipe(file), values).unwrap_or_else(|error| panic!("{error}"));
+    }
+    until("all hosts have their definitions", || {
+        let states = coordinator.programs();
+        let members: Vec<_> = states.iter().flat_map(|state| &state.members).collect();
+        assert!(members.iter().all(|member| member.error.is_empty()), "{members:?}");
+        members.iter().all(|member| member.is_installed)
+    });
+    let packets = play(network, &recordings, &coordinator, &runtime, runs);
+    let alerts = coordinator.alerts().from(1, usize::MAX);
+    let states = coordinator.programs();
+    assert!(states.iter().all(|state| state.trouble.is_empty()), "{states:?}");
+    // Streams end with their tasks, which share the recorders.
+    runtime.shutdown_timeout(PATIENCE);
+    drop(coordinator);
+    for recording in recordings.into_values() {
+        recording.finish().unwrap_or_else(|error| panic!("{error}"));
+    }
+    let (of_agents, raised) = alerts.into_iter().partition(|alert| !alert.member.is_empty());
+    Ran { raised, of_agents, packets }
+}
+
+fn coordinator(folder: &Path) -> Coordinator {
+    let alerts = AlertStore::open(&folder.join("alerts.jsonl")).unwrap_or_else(|error| panic!("{error}"));
+    let store = ProgramStore::open(&folder.join("programs")).unwrap_or_else(|error| panic!("{error}"));
+    let programs = Programs::open(store).unwrap_or_else(|error| panic!("{error}"));
+    // A machine that is busy with other tests may be late.
+    let options = CoordinatorOptions { lease: Nanos(1_000_000_000), ..CoordinatorOptions::default() };
+    Coordinator::new(options, 1, alerts, programs)
+}
+
+/// Connects a host's agent to the coordinator, without a network between them.
+fn attach(runtime: &Runtime, coordinator: &Coordinator, node: NodeId, recording: &Recording) {
+    let shed = Arc::new(AtomicU64::new(0));
+    let served = Served::new(recording.shared_recorder(), recording.path().to_owned(), "a simulation".to_owned(), shed);
+    let (session, come) = coordinator.attach(&host(node), served.hello()).unwrap_or_else(|error| panic!("{error}"));
+    let (go, mut from_agent) = channel(64);
+    runtime.spawn(async move { served.session(ReceiverStream::new(come).map(Ok::<_, String>), go, || ()).await });
+    let coordinator = coordinator.clone();
+    runtime.spawn(async move {
+        while let Some(message) = from_agent.recv().await {
+            coordinator.receive(&session, message).await;
+        }
+    });
+}
+
+/// Plays the network: hosts record what arrives, and look at their triggers after each step. Time stands still while programs run.
+fn play(
+    network: Network,
+    recordings: &BTreeMap<NodeId, Recording>,
+    coordinator: &Coordinator,
+    runtime: &Runtime,
+    runs: Runs,
+) -> u64 {
+    let Network { mut simulation, end, .. } = network;
+    let failed = |error| panic!("{error}");
+    let alarms_of = |recording| Alarms::with_installed(None, recording).unwrap_or_else(|error| panic!("{error}"));
+    let mut alarms: Vec<_> = recordings.values().map(alarms_of).collect();
+    let schema = Schema::packet();
+    let to = schema.find("dst_ip").expect("packets have one");
+    let (mut records, mut packets) = (Records::default(), 0);
+    let arrived = |journey: &Journey<'_>| {
+        if journey.dropped.is_none() {
+            let record = records.fill(journey);
+            let node = NodeId((schema.key(to, record) & 0xff) as u32);
+            let recording = recordings.get(&node).unwrap_or_else(|| panic!("{node:?} is no host"));
+            recording.push(record).unwrap_or_else(failed);
+            packets += 1;
+        }
+    };
+    let mut telemetry = Telemetry::new(&simulation.topology().clone(), (), arrived);
+    let programs = coordinator.programs().len() as u64;
+    let (mut fired, mut alerted, mut repeated) = (0, None, 0);
+    for now in (0..=end.0).step_by(STEP as usize) {
+        simulation.run_until(Nanos(now), &mut telemetry);
+        recordings.values().for_each(|recording| recording.flush().unwrap_or_else(failed));
+        alarms.iter_mut().for_each(|alarms| alarms.at(Nanos(now)).unwrap_or_else(failed));
+        let run_all = || {
+            for program in coordinator.programs() {
+                assert!(runtime.block_on(coordinator.run_program(&program.name, Nanos(now))), "it can run");
+            }
+        };
+        match runs {
+            Runs::After { every, during } => {
+                let new = alarms.iter().map(|alarms| alarms.fired).sum();
+                if new > fired {
+                    (fired, alerted) = (new, Some(now));
+                    settle(coordinator, fired, repeated);
+                } else if alerted.is_some_and(|at| (now - at).is_multiple_of(every) && now - at <= during) {
+                    run_all();
+                    repeated += programs;
+                }
+            }
+            Runs::Every(every) if now > 0 && now.is_multiple_of(every) => run_all(),
+            Runs::Every(_) => {}
+        }
+    }
+    drop(telemetry);
+    packets
+}
+
+/// Waits until the coordinator has all alerts of agents, and programs have run after them, beside the runs that were repeated.
+fn settle(coordinator: &Coordinator, fired: u64, repeated: u64) {
+    until("programs have run", || {
+        let alerts = coordinator.alerts().from(1, usize::MAX);
+        let of_agents = alerts.iter().filter(|alert| !alert.member.is_empty()).count() as u64;
+        let runs: u64 = coordinator.programs().iter().map(|program| program.runs + program.joined).sum();
+        of_agents == fired && runs == fired + repeated
+    });
+}
+
+fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_done() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
+    }
+}
