@@ -1,6 +1,7 @@
 //! Agents, a coordinator and its users over real connections on loopback.
 
 mod home;
+mod programs;
 
 use home::{Home, PATIENCE, credentials, patiently};
 use queuescope_fleet::client::{Client, ClientError, join};
@@ -28,6 +29,11 @@ fn code<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Code {
         Err(ClientError::Refused(status)) => status.code(),
         other => panic!("{other:?} in place of a refusal"),
     }
+}
+
+/// Empty records.
+fn records(count: usize) -> Vec<u8> {
+    vec![0; count * packet::SIZE]
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +69,7 @@ async fn without_a_certificate_there_is_only_joining() {
 async fn agents_are_members_while_their_streams_are_open() {
     let mut home = Home::start().await;
     let (one, two) = (home.host("one").await, home.host("two").await);
-    assert_eq!(one.recorder.append(&[0; 3 * packet::SIZE]).expect("there is room").refused, 0);
+    assert_eq!(one.recorder.append(&records(3)).expect("there is room").refused, 0);
     home.wait_for("one", State::Answered).await;
     home.wait_for("two", State::Answered).await;
     let cut = home.admin().await.cut(&[], MINUTE).await.expect("nobody else makes one");
@@ -80,7 +86,7 @@ async fn agents_are_members_while_their_streams_are_open() {
     let later = home.admin().await.cut(&["one".to_owned()], MINUTE).await.expect("nobody else makes one");
     assert!(later.cut > next.cut && later.members[0].position == 3, "{later:?}");
     // Nothing stays frozen.
-    assert_eq!(one.recorder.append(&[0; packet::SIZE]).expect("there is room").refused, 0);
+    assert_eq!(one.recorder.append(&records(1)).expect("there is room").refused, 0);
     assert_eq!(one.recorder.log().snapshot().len(), 4);
 }
 
@@ -177,7 +183,7 @@ async fn a_host_that_does_not_answer_costs_its_own_part() {
     let home = Home::start().await;
     let (_go, _come) = attach(&home, "mute", PROTOCOL).await.expect("it is a member");
     let host = home.host("host").await;
-    assert_eq!(host.recorder.append(&[0; 5 * packet::SIZE]).expect("there is room").refused, 0);
+    assert_eq!(host.recorder.append(&records(5)).expect("there is room").refused, 0);
     home.wait_for("host", State::Answered).await;
     let request = QueryRequest { select: "count".to_owned(), within: 1_000, ..QueryRequest::default() };
     let answer = home.admin().await.query(request).await.expect("it answers");

@@ -137,7 +137,10 @@ fn flows_of_all_kinds_of_sockets_have_an_owner_and_others_have_none() {
             // The kernel keeps the first 15 bytes of a command.
             let own = std::env::current_exe().expect("it has a name");
             let own = own.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            assert!(owner.command.as_ref().is_some_and(|command| own.get(..15).unwrap_or(&own) == command), "{owner:?} {own}");
+            assert!(
+                owner.command.as_ref().is_some_and(|command| own.get(..15).unwrap_or(&own) == command),
+                "{owner:?} {own}"
+            );
             assert!(owner.cgroup.is_some(), "{owner:?}");
         }
         others.iter().for_each(|flow| assert_eq!(found.get(&key(flow)), None, "{flow}"));

@@ -11,7 +11,7 @@ use crate::locked::lock;
 use crate::program::Program;
 use crate::protocol::{self, InstalledOn, InstalledPart, ProgramPart, ProgramState, to_agent};
 use queuescope_log::{TextError, name_problem};
-use run::{Pending, Timetable};
+use run::{LastHeld, Pending, Timetable};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -59,6 +59,7 @@ struct Known {
     /// A run that has not begun, and whether one is in progress.
     pending: Option<Pending>,
     is_running: bool,
+    held: LastHeld,
     counts: Counts,
     trouble: String,
     /// By the names of members: what they replied about their part, if they did; the part's digest.
@@ -124,6 +125,7 @@ impl Known {
             timetable,
             pending: None,
             is_running: false,
+            held: LastHeld::default(),
             counts: Counts::default(),
             trouble: String::new(),
             parts: BTreeMap::new(),

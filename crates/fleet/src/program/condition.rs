@@ -357,3 +357,98 @@ fn trimmed(text: &str, span: Range<usize>) -> (&str, Range<usize>) {
     let part = part.trim();
     (part, start..start + part.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Texts;
+    use proptest::prelude::*;
+    use queuescope_log::Schema;
+
+    fn asked(select: &str, group: &str) -> Asked {
+        Asked::new(&Texts { select, group, ..Texts::default() }, Schema::packet()).expect("it is a question")
+    }
+
+    fn merged(groups: &[(u128, u64)]) -> Merged {
+        let group = |(key, value): &(u128, u64)| (vec![*key], vec![Number::Unsigned((*value).into())]);
+        let groups: BTreeMap<_, _> = groups.iter().map(group).collect();
+        Merged { groups: groups.into_iter().collect(), packets: 0, records: 0, left_out: 0 }
+    }
+
+    /// What holds for the answers to `a` and `b`: the keys and the values, as fractions.
+    fn held(condition: &str, a: &[(u128, u64)], b: &[(u128, u64)]) -> Vec<(Option<u128>, f64)> {
+        let asked = asked("count", "dst_port");
+        let questions = [Named { name: "a", asked: &asked }, Named { name: "b", asked: &asked }];
+        let condition = Condition::read(condition, &questions).unwrap_or_else(|problem| panic!("{problem:?}"));
+        let held = condition.held(&[&merged(a), &merged(b)]);
+        held.into_iter().map(|held| (held.keys.map(|(_, keys)| keys[0]), held.value.to_f64())).collect()
+    }
+
+    #[test]
+    fn each_form_of_a_condition() {
+        let (a, b) = ([(1, 10), (2, 20), (3, 5)], [(1, 4), (2, 20), (4, 8)]);
+        assert_eq!(held("a > 9", &a, &b), [(Some(2), 20.0), (Some(1), 10.0)]);
+        assert_eq!(held("a < 10", &a, &b), [(Some(3), 5.0)]);
+        assert_eq!(held("a - b > 0", &a, &b), [(Some(1), 6.0), (Some(3), 5.0)]);
+        assert_eq!(held("a - b < -7", &a, &b), [(Some(4), -8.0)]);
+        assert_eq!(held("min(a) / max(a) <= 0.25", &a, &b), [(None, 0.25)]);
+        assert_eq!(held("total(a) > 34", &a, &b), [(None, 35.0)]);
+        assert_eq!(held("total(a) > 35", &a, &b), []);
+        assert_eq!(held("groups(a) == 3", &a, &b), [(None, 3.0)]);
+        assert_eq!(held("a / total(a) > 0.5", &a, &b), [(Some(2), 20.0 / 35.0)]);
+        assert_eq!(held("total(a) - b >= 27", &a, &b), [(Some(1), 31.0), (Some(4), 27.0)]);
+        assert_eq!(held("a > 1 and b > 5", &a, &b), [(Some(2), 20.0)]);
+        assert_eq!(held("a > 1 and groups(b) > 5", &a, &b), []);
+        // 0 / 0 compares with nothing, and an answer without groups has a total of 0.
+        assert_eq!(held("total(a) / total(b) < 1", &[], &[]), []);
+        assert_eq!(held("total(a) < 1", &[], &[]), [(None, 0.0)]);
+    }
+
+    #[test]
+    fn gaps_are_between_adjacent_intervals() {
+        let asked = asked("count", "ts/1ms");
+        let questions = [Named { name: "t", asked: &asked }];
+        let read = |text| Condition::read(text, &questions).unwrap_or_else(|problem| panic!("{problem:?}"));
+        let times = merged(&[(300_000_000, 1), (100_000_000, 2), (200_000_000, 1), (401_000_000, 3)]);
+        let value = |text| read(text).held(&[&times])[0].value.to_f64();
+        assert!((value("gap(t) > 1ms") - 100_333_333.3).abs() < 1.0);
+        // Gaps of 100, 100 and 101 ms.
+        assert!((value("gap_stddev(t) < 1ms") - 471_404.5).abs() < 1.0);
+        let two = merged(&[(1, 1), (2, 1)]);
+        assert!(read("gap_stddev(t) < 1ms").held(&[&two]).is_empty());
+    }
+
+    #[test]
+    fn more_hosts_could_end_some_conditions() {
+        let (count, least) = (asked("count", "dst_port"), asked("min(ts)", "dst_port"));
+        let questions = [Named { name: "n", asked: &count }, Named { name: "t", asked: &least }];
+        let needs_all = |text| Condition::read(text, &questions).map(|condition| condition.needs_all());
+        for grows in ["n > 3", "max(n) >= 3", "total(n) > 3", "groups(t) > 3"] {
+            assert_eq!(needs_all(grows), Ok(false), "{grows}");
+        }
+        for other in ["n < 3", "n == 3", "min(n) > 3", "t > 3s", "n - n > 3", "n / total(n) > 0.5", "n > 3 and n < 9"] {
+            assert_eq!(needs_all(other), Ok(true), "{other}");
+        }
+    }
+
+    proptest! {
+        /// The same as over all keys of both answers one by one.
+        #[test]
+        fn differences_are_those_of_each_key(
+            a in proptest::collection::btree_map(0u128..9, 0u64..20, 0..9),
+            b in proptest::collection::btree_map(0u128..9, 0u64..20, 0..9),
+            threshold in 0i64..15,
+        ) {
+            let list = |map: &BTreeMap<u128, u64>| map.iter().map(|(key, value)| (*key, *value)).collect::<Vec<_>>();
+            let found: BTreeMap<_, _> =
+                held(&format!("a - b >= {threshold}"), &list(&a), &list(&b)).into_iter().map(|(key, value)| (key.unwrap(), value)).collect();
+            let value = |map: &BTreeMap<u128, u64>, key| map.get(&key).copied().unwrap_or(0) as f64;
+            let expected: BTreeMap<_, _> = (0u128..9)
+                .filter(|key| a.contains_key(key) || b.contains_key(key))
+                .map(|key| (key, value(&a, key) - value(&b, key)))
+                .filter(|(_, value)| *value >= threshold as f64)
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

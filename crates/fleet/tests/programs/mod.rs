@@ -1,6 +1,7 @@
 //! Control programs of `recipes/fleet` on simulated fleets: each finds its planted fault, and raises nothing on the same network without it.
 //! `QUEUESCOPE_SEEDS` sets the number of seeds.
 
+mod errors;
 mod simulated;
 
 #[allow(dead_code, reason = "other tests need more of it")]

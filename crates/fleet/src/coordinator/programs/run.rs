@@ -5,10 +5,12 @@ use super::super::{Coordinator, CutError};
 use super::Counts;
 use crate::clock;
 use crate::locked::lock;
-use crate::program::{Ask, Held, Program, Run};
+use crate::program::{Ask, Held, Program, Raise, Run};
 use crate::protocol::{Alert, MemberAnswer, QueryRequest, State};
 use queuescope_recording::query::keys_text;
 use queuescope_wire::Nanos;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep_until;
@@ -32,6 +34,8 @@ pub struct Pending {
     at: Nanos,
     /// How long to wait before hosts are asked.
     wait: Nanos,
+    /// Whether it is for a new alert: then it raises again what was raised before.
+    is_new: bool,
 }
 
 /// When runs begin by the clock.
@@ -84,10 +88,51 @@ impl Timetable {
 }
 
 /// What a run found.
+#[derive(Default)]
 struct Found {
-    alerts: Vec<Alert>,
-    undecided: u64,
+    /// For each condition the groups with which it holds; `None`: it was not decided.
+    held: Vec<Option<Vec<HeldAlert>>>,
     trouble: String,
+}
+
+/// A group with which a condition holds: its alert, and what distinguishes it from others.
+struct HeldAlert {
+    digest: u64,
+    alert: Alert,
+}
+
+/// The groups with which conditions held in the last run: there is an alert when one comes, and not in each run. By the indices of conditions.
+#[derive(Debug, Default)]
+pub struct LastHeld {
+    held: BTreeMap<usize, HashSet<u64>>,
+}
+
+impl LastHeld {
+    fn clear(&mut self) {
+        self.held.clear();
+    }
+
+    /// Takes what holds now. Returns the alerts about what did not hold before, and the number of conditions that were not decided.
+    fn replace(&mut self, now: Vec<Option<Vec<HeldAlert>>>) -> (Vec<Alert>, u64) {
+        let (mut alerts, mut undecided) = (Vec::new(), 0);
+        for (index, now) in now.into_iter().enumerate() {
+            let Some(now) = now else {
+                undecided += 1;
+                continue;
+            };
+            let before = self.held.insert(index, now.iter().map(|held| held.digest).collect()).unwrap_or_default();
+            let new = now.into_iter().filter(|held| !before.contains(&held.digest)).map(|held| held.alert);
+            let mut new: Vec<_> = new.collect();
+            let more = new.len().saturating_sub(MOST);
+            if let Some(last) = new.get(MOST).filter(|_| more > 0).cloned() {
+                new.truncate(MOST);
+                let detail = format!("{more} more groups");
+                new.push(Alert { value: more as f64, packets: 0, detail, ..last });
+            }
+            alerts.extend(new);
+        }
+        (alerts, undecided)
+    }
 }
 
 impl Coordinator {
@@ -135,7 +180,7 @@ impl Coordinator {
         if let Some(run) = known.program.run().filter(|run| run.on.iter().any(|on| on == trigger)) {
             let at = Nanos(alert.at);
             known.timetable = Timetable::after(run, at, clock::steady());
-            let earlier = known.pending.replace(Pending { at, wait: run.settle });
+            let earlier = known.pending.replace(Pending { at, wait: run.settle, is_new: true });
             known.counts.joined += u64::from(earlier.is_some());
         }
     }
@@ -147,7 +192,7 @@ impl Coordinator {
         let mut programs = lock(&self.shared.programs);
         for (name, known) in &mut programs.all {
             if let Some(timetable) = known.timetable.filter(|timetable| timetable.next <= now) {
-                known.pending.get_or_insert(Pending { at: timetable.moment(now), wait: Nanos::ZERO });
+                known.pending.get_or_insert(Pending { at: timetable.moment(now), wait: Nanos::ZERO, is_new: false });
                 known.timetable = timetable.behind(now);
             }
             next = known.timetable.map_or(next, |timetable| next.min(timetable.next));
@@ -155,6 +200,9 @@ impl Coordinator {
                 && let Some(pending) = known.pending.take()
             {
                 known.is_running = true;
+                if pending.is_new {
+                    known.held.clear();
+                }
                 let (coordinator, program, name) = (self.clone(), Arc::clone(&known.program), name.clone());
                 tokio::spawn(async move {
                     if pending.wait > Nanos::ZERO {
@@ -170,12 +218,20 @@ impl Coordinator {
 
     /// Runs a program about a moment, and notes what became of it.
     async fn run_once(&self, name: &str, program: &Arc<Program>, at: Nanos) {
-        let found = match program.run() {
+        let Found { held, mut trouble } = match program.run() {
             Some(run) => self.find(name, program, run, at).await,
-            None => Found { alerts: Vec::new(), undecided: 0, trouble: String::new() },
+            None => Found::default(),
         };
-        let (mut raised, mut trouble) = (0, found.trouble);
-        for alert in found.alerts {
+        let (alerts, undecided) = {
+            let mut programs = lock(&self.shared.programs);
+            match programs.all.get_mut(name).filter(|known| Arc::ptr_eq(&known.program, program)) {
+                Some(known) => known.held.replace(held),
+                // It was removed, or replaced by another of its name.
+                None => return,
+            }
+        };
+        let mut raised = 0;
+        for alert in alerts {
             let coordinator = self.clone();
             // It waits for the disk.
             match tokio::task::spawn_blocking(move || coordinator.alerts().raise(alert)).await {
@@ -188,18 +244,16 @@ impl Coordinator {
             self.troubled(format!("the program {name}: {trouble}"));
         }
         let mut programs = lock(&self.shared.programs);
-        // It may have been removed, or replaced by another of its name.
         if let Some(known) = programs.all.get_mut(name).filter(|known| Arc::ptr_eq(&known.program, program)) {
-            let Counts { runs, raised: before, undecided, joined } = known.counts;
-            let undecided = undecided + found.undecided;
-            known.counts = Counts { runs: runs + 1, raised: before + raised, undecided, joined };
+            let Counts { runs, raised: before, undecided: others, joined } = known.counts;
+            known.counts = Counts { runs: runs + 1, raised: before + raised, undecided: others + undecided, joined };
             known.trouble = trouble;
             known.is_running = false;
         }
     }
 
     async fn find(&self, name: &str, program: &Program, run: &Run, at: Nanos) -> Found {
-        let failed = |trouble: String| Found { alerts: Vec::new(), undecided: 0, trouble };
+        let failed = |trouble: String| Found { trouble, ..Found::default() };
         let cut = match self.cut_of(program, run).await {
             Ok(cut) => cut,
             Err(why) => return failed(format!("there is no cut for its questions: {why}")),
@@ -217,7 +271,7 @@ impl Coordinator {
                 }
             }
         }
-        raised(name, program, &answered, at)
+        held(name, program, &answered, at)
     }
 
     /// The cut that the questions of a run are about, if they are about one.
@@ -282,47 +336,41 @@ impl Coordinator {
     }
 }
 
-/// The alerts over the answers of a run.
-fn raised(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Found {
-    let missing: Vec<_> = answered.iter().flat_map(|answer| &answer.members).filter_map(why_missing).collect();
-    let missing = missing.into_iter().collect::<std::collections::BTreeSet<_>>();
+/// The groups with which the conditions of a program hold.
+fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Found {
+    let missing: BTreeSet<_> = answered.iter().flat_map(|answer| &answer.members).filter_map(why_missing).collect();
     let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
+    let without = if missing.is_empty() { String::new() } else { format!("without {missing}") };
     let merged: Vec<_> = answered.iter().map(|answer| &answer.merged).collect();
-    let (mut alerts, mut undecided) = (Vec::new(), 0);
-    for raise in program.raises() {
+    let of_raise = |raise: &Raise| {
         if raise.condition.needs_all() && !missing.is_empty() {
-            undecided += 1;
-            continue;
+            return None;
         }
-        let held = raise.condition.held(&merged);
-        let alert = |value: f64, packets: u64, about: String| {
-            let parts = [about, if missing.is_empty() { String::new() } else { format!("without {missing}") }];
-            let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            let detail = parts.join("; ").chars().take(LONGEST).collect();
-            let trigger = format!("{name}.{}", raise.name);
-            Alert { trigger, at: at.0, value, packets, detail, ..Alert::default() }
-        };
-        for Held { keys, value } in held.iter().take(MOST) {
+        let alert = |Held { keys, value }: Held| {
+            let mut hasher = DefaultHasher::new();
+            keys.hash(&mut hasher);
             let (about, packets) = match keys {
                 Some((question, keys)) => {
-                    let asked = &program.asks()[*question].asked;
-                    let group = (keys.clone(), Vec::new());
-                    (keys_text(asked.selection(), &group, asked.schema()), merged[*question].packets)
+                    let asked = &program.asks()[question].asked;
+                    (keys_text(asked.selection(), &(keys, Vec::new()), asked.schema()), merged[question].packets)
                 }
                 None => (String::new(), merged.first().map_or(0, |merged| merged.packets)),
             };
-            alerts.push(alert(value.to_f64(), packets, about));
-        }
-        if let Some(more) = held.len().checked_sub(MOST).filter(|more| *more > 0) {
-            alerts.push(alert(more as f64, 0, format!("{more} more groups")));
-        }
-    }
-    let trouble = if undecided > 0 {
-        format!("conditions that need all hosts were not evaluated, without {missing}")
+            let parts: Vec<_> = [about, without.clone()].into_iter().filter(|part| !part.is_empty()).collect();
+            let (trigger, detail) =
+                (format!("{name}.{}", raise.name), parts.join("; ").chars().take(LONGEST).collect());
+            let alert = Alert { trigger, at: at.0, value: value.to_f64(), packets, detail, ..Alert::default() };
+            HeldAlert { digest: hasher.finish(), alert }
+        };
+        Some(raise.condition.held(&merged).into_iter().map(alert).collect())
+    };
+    let held: Vec<_> = program.raises().iter().map(of_raise).collect();
+    let trouble = if held.iter().any(Option::is_none) {
+        format!("conditions that need all hosts were not evaluated, {without}")
     } else {
         String::new()
     };
-    Found { alerts, undecided, trouble }
+    Found { held, trouble }
 }
 
 /// Why a member's part of an answer is missing or incomplete, if it is.

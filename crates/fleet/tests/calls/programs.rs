@@ -1,0 +1,128 @@
+//! Control programs over real connections.
+
+use super::home::{Home, patiently};
+use super::{code, records};
+use queuescope_fleet::protocol::{ProgramState, State};
+use std::collections::BTreeMap;
+use tonic::Code;
+
+/// Raises an alert for each host of the network that sent more than five packets; agents also have a trigger.
+const BUSY: &str = r#"
+    about = "many packets"
+    [[install]]
+    hosts = ["host-*"]
+    [[install.aggregate]]
+    name = "packets"
+    function = "count"
+    [[install.trigger]]
+    name = "any"
+    condition = "packets > 0"
+    [run]
+    every = "10ms"
+    [[ask]]
+    name = "sent"
+    [[raise]]
+    name = "busy"
+    condition = "sent > 5"
+"#;
+
+/// Compares two hosts.
+const LOST: &str = r#"
+    [run]
+    every = "10ms"
+    within = "2s"
+    [[ask]]
+    name = "sent"
+    hosts = ["host-1"]
+    [[ask]]
+    name = "received"
+    hosts = ["host-2"]
+    [[raise]]
+    name = "lost"
+    condition = "sent - received > 5"
+"#;
+
+async fn program(home: &Home, name: &str, is_right: impl Fn(&ProgramState) -> bool) -> ProgramState {
+    let mut client = home.admin().await;
+    patiently(&format!("the program {name}"), async move || {
+        let programs = client.programs().await.expect("it answers");
+        programs.into_iter().find(|program| program.name == name && is_right(program))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_is_installed_asks_and_survives_the_coordinator() {
+    let mut home = Home::start().await;
+    let host = home.host("host-1").await;
+    home.wait_for("host-1", State::Answered).await;
+    home.join("ana", "reader").await;
+    home.join("olga", "operator").await;
+    let mut olga = home.client("olga").await;
+    let none = BTreeMap::new;
+    assert_eq!(code(home.client("ana").await.add_program("busy", BUSY, none()).await), Code::PermissionDenied);
+    assert_eq!(code(olga.add_program("a b", BUSY, none()).await), Code::InvalidArgument);
+    assert_eq!(code(olga.add_program("busy", "[run]\nevry = 3", none()).await), Code::InvalidArgument);
+    olga.add_program("busy", BUSY, none()).await.expect("operators may");
+    let is_installed = |program: &ProgramState| program.members.iter().all(|member| member.is_installed);
+    let state = program(&home, "busy", |program| program.members.len() == 1 && is_installed(program)).await;
+    assert_eq!((state.about.as_str(), state.text.as_str()), ("many packets", BUSY));
+    let (_, installed) = host.recorder.installed();
+    assert_eq!(installed.iter().map(|installed| installed.name.as_str()).collect::<Vec<_>>(), ["busy"]);
+    assert_eq!(host.recorder.append(&records(6)).expect("it is open").refused, 0);
+    let raised = program(&home, "busy", |program| program.raised > 0).await;
+    assert!(raised.runs >= raised.raised, "{raised:?}");
+    // Another coordinator in the same folder goes on; the agent keeps what it has.
+    home.stop().await;
+    home.run().await;
+    home.wait_for("host-1", State::Answered).await;
+    program(&home, "busy", |program| program.members.len() == 1 && is_installed(program) && program.raised > 0).await;
+    let (changes, still) = host.recorder.installed();
+    assert_eq!((still[0].number, changes), (installed[0].number, installed[0].number), "it was installed again");
+    // Who comes later gets its part, too.
+    let later = home.host("host-2").await;
+    program(&home, "busy", |program| program.members.len() == 2 && is_installed(program)).await;
+    assert_eq!(later.recorder.installed().1.len(), 1);
+    let mut olga = home.client("olga").await;
+    assert!(olga.remove_program("busy").await.expect("operators may"));
+    assert!(!olga.remove_program("busy").await.expect("operators may"));
+    for recorder in [&host.recorder, &later.recorder] {
+        patiently("the definitions are gone", async || recorder.installed().1.is_empty().then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_waits_for_both_hosts() {
+    let home = Home::start().await;
+    let sender = home.host("host-1").await;
+    home.wait_for("host-1", State::Answered).await;
+    assert_eq!(sender.recorder.append(&records(20)).expect("it is open").refused, 0);
+    home.admin().await.add_program("lost", LOST, BTreeMap::new()).await.expect("administrators may");
+    let undecided = program(&home, "lost", |program| program.undecided > 1).await;
+    assert!(undecided.raised == 0 && undecided.trouble.contains("host-2 (absent)"), "{undecided:?}");
+    let receiver = home.host("host-2").await;
+    assert_eq!(receiver.recorder.append(&records(10)).expect("it is open").refused, 0);
+    program(&home, "lost", |program| program.raised > 0 && program.trouble.is_empty()).await;
+    let mut alerts = home.admin().await.alerts(1, false).await.expect("administrators may");
+    let first = alerts.message().await.expect("it answers").expect("there is one");
+    assert_eq!((first.member.as_str(), first.trigger.as_str()), ("", "lost.lost"));
+    assert!(first.value == 10.0 || first.value == 20.0, "{first:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_host_cannot_install_is_reported() {
+    let home = Home::start().await;
+    let _host = home.host("host-1").await;
+    home.wait_for("host-1", State::Answered).await;
+    let mut admin = home.admin().await;
+    admin.add_program("first", BUSY, BTreeMap::new()).await.expect("administrators may");
+    program(&home, "first", |program| program.members.iter().any(|member| member.is_installed)).await;
+    // It defines an aggregate that the first has.
+    admin.add_program("second", BUSY, BTreeMap::new()).await.expect("administrators may");
+    let second =
+        program(&home, "second", |program| program.members.iter().any(|member| !member.error.is_empty())).await;
+    assert!(second.members[0].error.contains("packets") && !second.members[0].is_installed, "{second:?}");
+    // Once the first is gone, a change of the second installs it.
+    assert!(admin.remove_program("first").await.expect("administrators may"));
+    program(&home, "second", |program| program.members.iter().any(|member| member.is_installed)).await;
+}
