@@ -119,6 +119,8 @@ fn fleet(dir: &Path) {
     });
     assert_eq!((&alert["number"], &alert["host"], &alert["trigger"]), (&1.into(), &"host".into(), &"many".into()));
 
+    control_program(dir, admin);
+
     let (status, summary) = agent.end();
     assert_eq!(status, Some(0), "{summary}");
     assert!(summary.contains("packets of lo captured to log"), "{summary}");
@@ -129,4 +131,27 @@ fn fleet(dir: &Path) {
     assert_eq!(coordinator.end().0, Some(0));
     // What the agent recorded is a folder like any other.
     assert!(printed(dir, "query log --select count").contains("packets of log"));
+}
+
+/// A program of `recipes/fleet` is checked, added, raises an alert, and is removed.
+fn control_program(dir: &Path, admin: &str) {
+    let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes/fleet/heavy-hitters.toml");
+    let checked = printed(dir, &format!("fleet program check {recipe} --set limit=1kB"));
+    assert!(checked.contains("1 questions, 1 alerts"), "{checked}");
+    let without = run(dir, &format!("fleet program check {recipe}"));
+    let message = String::from_utf8_lossy(&without.stderr);
+    assert!(without.status.code() == Some(2) && message.contains("`limit` has no value"), "{message}");
+    printed(dir, &format!("fleet program add heavy {recipe} --set limit=1B --set every=100ms {admin}"));
+    let alert = until("the program raises an alert", || {
+        let alerts = printed(dir, &format!("fleet alerts {admin}"));
+        let mut alerts =
+            alerts.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"));
+        alerts.find(|alert| alert["trigger"] == "heavy.heavy")
+    });
+    assert_eq!((&alert["host"], &alert["detail"]), (&"".into(), &"src_ip 127.0.0.1".into()), "{alert}");
+    let list = printed(dir, &format!("fleet program list {admin}"));
+    assert!(list.contains("heavy") && list.contains("sources that send more"), "{list}");
+    assert_eq!(printed(dir, &format!("fleet program remove heavy {admin}")), "removed heavy\n");
+    let again = run(dir, &format!("fleet program remove heavy {admin}"));
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
 }
