@@ -9,8 +9,11 @@ mod simulated;
 mod networks;
 
 use networks::{MS, Network, address, checks, incast, loss, losses, matrix, outcast, stray};
+use queuescope_log::packet;
 use queuescope_sim::NodeId;
-use simulated::{Added, Ran, Runs, host, pair, run};
+use queuescope_sim::workload::Random;
+use queuescope_wire::{Ecn, FlowKey, Nanos};
+use simulated::{Added, Arrivals, Ran, Runs, host, pair, play, run};
 use std::collections::BTreeSet;
 
 /// The number of seeds for each recipe: 2, or the value of the environment variable.
@@ -126,7 +129,7 @@ fn an_outcast_is_named() {
         [Added { name: "near", recipe: "outcast", values }]
     };
     // Time is simulated, so the test repeats the runs.
-    let again = Runs::After { every: 25 * MS, during: 500 * MS };
+    let again = Runs::After { every: 10 * MS, during: 500 * MS };
     for seed in seeds() {
         let network = outcast(seed, true);
         let added = program(&network);
@@ -136,6 +139,41 @@ fn an_outcast_is_named() {
         let clean = outcast(seed, false);
         let added = program(&clean);
         is_quiet(&run(clean, &added, again), seed);
+    }
+}
+
+/// Segments of a flow, one each millisecond, some of which are lost and sent again 20 ms later: one in 100 ms, or as many at random times.
+fn losing(seed: u64, is_regular: bool) -> Arrivals {
+    let (from, to) = (NodeId(1), NodeId(2));
+    let mut chance = Random::new(seed);
+    let (_, key) = FlowKey::named("10.0.0.1:1024 > 10.0.0.2:5001 tcp").expect("it is a name");
+    let phase = chance.below(100);
+    let mut segments = Vec::new();
+    for number in 0..2_000 {
+        let is_lost = if is_regular { number % 100 == phase } else { chance.below(100) == 0 };
+        let late = if is_lost { 20 * MS + chance.below(MS / 2) } else { 0 };
+        segments.push((Nanos(number * MS + late), 1 + number as u32 * 1_000));
+    }
+    segments.sort_unstable();
+    let record = |(at, seq): (Nanos, u32)| {
+        let tcp = Some(packet::Segment { seq, payload: 1_000, words: 5, ..packet::Segment::default() });
+        let mut record = [0; packet::SIZE];
+        packet::fill_known(&mut record, &packet::Known { at, length: 1_040, key: &key, ecn: Ecn::NotEct, tcp });
+        (at, to, record)
+    };
+    Arrivals { hosts: vec![from, to], records: segments.into_iter().map(record).collect(), end: Nanos(2_100 * MS) }
+}
+
+#[test]
+fn regular_losses_are_distinguished_from_others() {
+    let mut values = flow("a", (NodeId(1), NodeId(2)), 0);
+    values.push(("dst_port", "5001".to_owned()));
+    let program = [Added { name: "rhythm", recipe: "periodic-loss", values }];
+    for seed in seeds() {
+        let ran = play(&losing(seed, true), &program, Runs::ONCE);
+        assert!(ran.raised.iter().any(|alert| alert.trigger == "rhythm.regular"), "seed {seed}: {ran:?}");
+        let clean = play(&losing(seed, false), &program, Runs::ONCE);
+        assert!(clean.of_agents.len() > 5 && clean.raised.is_empty(), "seed {seed}: {clean:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use super::networks::{Network, address};
 use queuescope_fleet::agent::Served;
 use queuescope_fleet::coordinator::{AlertStore, Coordinator, CoordinatorOptions, ProgramStore, Programs};
 use queuescope_fleet::protocol::Alert;
-use queuescope_log::Schema;
+use queuescope_log::{Schema, packet};
 use queuescope_recording::{Alarms, KeepOptions, Recording};
 use queuescope_sim::{Journey, NodeId, Records, Telemetry};
 use queuescope_wire::{ByteCount, Nanos};
@@ -38,7 +38,7 @@ pub struct Ran {
     /// Alerts of agents.
     pub of_agents: Vec<Alert>,
     /// Packets that all hosts recorded.
-    pub packets: u64,
+    pub packets: usize,
 }
 
 impl Ran {
@@ -78,13 +78,47 @@ impl Runs {
     pub const ONCE: Self = Self::After { every: u64::MAX, during: 0 };
 }
 
+/// Packets that arrive at hosts until a time: the record of each, and its host, in the order of time.
+pub struct Arrivals {
+    pub hosts: Vec<NodeId>,
+    pub records: Vec<(Nanos, NodeId, [u8; packet::SIZE])>,
+    pub end: Nanos,
+}
+
+impl Arrivals {
+    /// The packets that arrive in a network.
+    pub fn of(network: Network) -> Self {
+        let Network { mut simulation, end, hosts, others, .. } = network;
+        let schema = Schema::packet();
+        let [at, to] = ["ts", "dst_ip"].map(|name| schema.find(name).expect("packets have it"));
+        let (mut fields, mut records) = (Records::default(), Vec::new());
+        let arrived = |journey: &Journey<'_>| {
+            if journey.dropped.is_none() {
+                let record = *fields.fill(journey);
+                let node = NodeId((schema.key(to, &record) & 0xff) as u32);
+                records.push((Nanos(schema.key(at, &record) as u64), node, record));
+            }
+        };
+        let mut telemetry = Telemetry::new(&simulation.topology().clone(), (), arrived);
+        simulation.run_until(end, &mut telemetry);
+        drop(telemetry);
+        let hosts: BTreeSet<_> = hosts.iter().chain(&others).flat_map(|(from, to)| [*from, *to]).collect();
+        Self { hosts: hosts.into_iter().collect(), records, end }
+    }
+}
+
 /// Runs a network to its end with control programs.
 pub fn run(network: Network, programs: &[Added<'_>], runs: Runs) -> Ran {
+    play(&Arrivals::of(network), programs, runs)
+}
+
+/// Lets packets arrive at the hosts of a fleet with control programs.
+pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
     let folder = tempfile::tempdir().expect("there is room");
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("there are threads");
     let coordinator = coordinator(folder.path());
-    let nodes: BTreeSet<_> = network.hosts.iter().chain(&network.others).flat_map(|(from, to)| [*from, *to]).collect();
-    let recordings: BTreeMap<_, _> = nodes
+    let recordings: BTreeMap<_, _> = arrivals
+        .hosts
         .iter()
         .map(|node| {
             let path = folder.path().join(host(*node));
@@ -112,7 +146,7 @@ pub fn run(network: Network, programs: &[Added<'_>], runs: Runs) -> Ran {
         assert!(members.iter().all(|member| member.error.is_empty()), "{members:?}");
         members.iter().all(|member| member.is_installed)
     });
-    let packets = play(network, &recordings, &coordinator, &runtime, runs);
+    record(arrivals, &recordings, &coordinator, &runtime, runs);
     let alerts = coordinator.alerts().from(1, usize::MAX);
     let states = coordinator.programs();
     assert!(states.iter().all(|state| state.trouble.is_empty()), "{states:?}");
@@ -123,7 +157,7 @@ pub fn run(network: Network, programs: &[Added<'_>], runs: Runs) -> Ran {
         recording.finish().unwrap_or_else(|error| panic!("{error}"));
     }
     let (of_agents, raised) = alerts.into_iter().partition(|alert| !alert.member.is_empty());
-    Ran { raised, of_agents, packets }
+    Ran { raised, of_agents, packets: arrivals.records.len() }
 }
 
 fn coordinator(folder: &Path) -> Coordinator {
@@ -150,35 +184,25 @@ fn attach(runtime: &Runtime, coordinator: &Coordinator, node: NodeId, recording:
     });
 }
 
-/// Plays the network: hosts record what arrives, and look at their triggers after each step. Time stands still while programs run.
-fn play(
-    network: Network,
+/// Hosts record what arrives, and look at their triggers after each step. Time stands still while programs run.
+fn record(
+    arrivals: &Arrivals,
     recordings: &BTreeMap<NodeId, Recording>,
     coordinator: &Coordinator,
     runtime: &Runtime,
     runs: Runs,
-) -> u64 {
-    let Network { mut simulation, end, .. } = network;
+) {
     let failed = |error| panic!("{error}");
     let alarms_of = |recording| Alarms::with_installed(None, recording).unwrap_or_else(|error| panic!("{error}"));
     let mut alarms: Vec<_> = recordings.values().map(alarms_of).collect();
-    let schema = Schema::packet();
-    let to = schema.find("dst_ip").expect("packets have one");
-    let (mut records, mut packets) = (Records::default(), 0);
-    let arrived = |journey: &Journey<'_>| {
-        if journey.dropped.is_none() {
-            let record = records.fill(journey);
-            let node = NodeId((schema.key(to, record) & 0xff) as u32);
-            let recording = recordings.get(&node).unwrap_or_else(|| panic!("{node:?} is no host"));
-            recording.push(record).unwrap_or_else(failed);
-            packets += 1;
-        }
-    };
-    let mut telemetry = Telemetry::new(&simulation.topology().clone(), (), arrived);
+    let mut coming = arrivals.records.iter().peekable();
     let programs = coordinator.programs().len() as u64;
     let (mut fired, mut alerted, mut repeated) = (0, None, 0);
-    for now in (0..=end.0).step_by(STEP as usize) {
-        simulation.run_until(Nanos(now), &mut telemetry);
+    for now in (0..=arrivals.end.0).step_by(STEP as usize) {
+        while let Some((_, node, record)) = coming.next_if(|(at, ..)| at.0 <= now) {
+            let recording = recordings.get(node).unwrap_or_else(|| panic!("{node:?} is no host"));
+            recording.push(record).unwrap_or_else(failed);
+        }
         recordings.values().for_each(|recording| recording.flush().unwrap_or_else(failed));
         alarms.iter_mut().for_each(|alarms| alarms.at(Nanos(now)).unwrap_or_else(failed));
         let run_all = || {
@@ -201,8 +225,6 @@ fn play(
             Runs::Every(_) => {}
         }
     }
-    drop(telemetry);
-    packets
 }
 
 /// Waits until the coordinator has all alerts of agents, and programs have run after them, beside the runs that were repeated.
