@@ -11,7 +11,7 @@ use queuescope_fleet::agent::{AgentConnection, AgentEvent, Served};
 use queuescope_ingest::Stop;
 use queuescope_ingest::records::{Frames, Records};
 use queuescope_live::capture::CaptureParams;
-use queuescope_recording::{Error, Headers, IntoFolder, into_folder};
+use queuescope_recording::{CpuBudget, Error, Headers, IntoFolder, into_folder};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -31,6 +31,9 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let params = CaptureParams { snaplen: SNAPLEN, direction: args.direction.into(), ring: args.buffer.0 };
     let limits = Limits { duration: args.run_time.duration, most: u64::MAX };
     let mut live = LiveCapture::open(&args.interface, params, headers, stop.clone(), limits)?;
+    if let Some(share) = args.cpu {
+        live.limit(CpuBudget::new(share));
+    }
     let connection =
         AgentConnection { coordinator: access.coordinator, credentials: access.credentials, folder: access.folder };
     let refused = Arc::new(Mutex::new(None));
@@ -41,7 +44,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
         let network = Network::start(served, connection, stop, Arc::clone(&refused))
             .map_err(|error| Error::Source(error.into()))?;
-        let ended = live.to_folder(folder, &mut |counts| shed.store(counts.dropped, Ordering::Relaxed));
+        let ended = live.to_folder(folder, &mut |packets| shed.store(packets, Ordering::Relaxed));
         network.end();
         ended
     };

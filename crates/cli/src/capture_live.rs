@@ -12,10 +12,11 @@ use queuescope_ingest::{Stop, is_standard_input};
 use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Direction, Woken};
 use queuescope_monitor::Stopped;
 use queuescope_pcap::{PcapngWriter, Record, Statistics};
-use queuescope_recording::{Error, Headers, IntoFolder, Kept, Spool, Unwritten, into_folder};
+use queuescope_recording::{CpuBudget, Error, Headers, IntoFolder, Kept, Spool, Unwritten, into_folder};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::Nanos;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -35,7 +36,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     let mut live_capture =
         LiveCapture::open(&args.interface, params, headers, stop, Limits { duration: args.run_time.duration, most })?;
     if let Some(folder) = &args.log {
-        let put = |folder: &mut IntoFolder<'_>| live_capture.to_folder(folder, &mut |_counts| ());
+        let put = |folder: &mut IntoFolder<'_>| live_capture.to_folder(folder, &mut |_shed| ());
         let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
         let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
         let counted = live_capture.capture.counts();
@@ -75,6 +76,11 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
 /// The number of the interface in the file, which has only one.
 const INTERFACE: u32 = 0;
 
+/// The time without packets after which triggers are checked all the same, and the time between two such checks.
+const IDLE: Nanos = Nanos(100_000_000);
+/// Packets of so long ago have come from the kernel by now.
+const BEHIND: Nanos = Nanos(50_000_000);
+
 /// When a capture ends, if nothing else ends it.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -89,6 +95,7 @@ pub struct LiveCapture<'a> {
     interface: &'a str,
     params: CaptureParams,
     limits: Limits,
+    budget: Option<CpuBudget>,
     capture: Capture,
     headers: Headers,
     stop: Stop,
@@ -128,20 +135,36 @@ impl<'a> LiveCapture<'a> {
     ) -> Result<Self> {
         let capture = Capture::open(interface, params)?;
         let counts = CaptureCounts::default();
-        Ok(Self { interface, params, limits, capture, headers, stop, counts, from: clock()?, is_gone: false })
+        Ok(Self {
+            interface,
+            params,
+            limits,
+            budget: None,
+            capture,
+            headers,
+            stop,
+            counts,
+            from: clock()?,
+            is_gone: false,
+        })
     }
 
-    /// Captures to a folder. Packets that cannot be written are counted. `idle` gets the kernel's counts now and then.
+    /// Takes at most this share of a processor: beyond it, fewer packets are recorded.
+    pub fn limit(&mut self, budget: CpuBudget) {
+        self.budget = Some(budget);
+    }
+
+    /// Captures to a folder. Packets that cannot be written are counted. `shed` gets the number of packets that were not recorded now and then.
     ///
     /// # Errors
     /// Fails if the interface cannot be read.
     pub fn to_folder(
         &mut self,
         folder: &mut IntoFolder<'_>,
-        idle: &mut dyn FnMut(Counts),
+        shed: &mut dyn FnMut(u64),
     ) -> Result<Option<String>, Error> {
         folder.go_on();
-        self.run(CaptureSink::Folder(folder), idle).map(|()| None).map_err(capture_error)
+        self.run(CaptureSink::Folder(folder), shed).map(|()| None).map_err(capture_error)
     }
 
     /// The kernel's counts.
@@ -165,7 +188,7 @@ impl<'a> LiveCapture<'a> {
 
     /// Captures to the file. Returns what could not be written.
     fn write(&mut self, mut writer: PcapngWriter<Spool>) -> Result<Option<Unwritten>> {
-        self.run(CaptureSink::File(&mut writer), &mut |_counts| ())?;
+        self.run(CaptureSink::File(&mut writer), &mut |_shed| ())?;
         let Counts { passed, dropped, .. } = self.capture.counts();
         let counted =
             Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.counts.all };
@@ -174,22 +197,33 @@ impl<'a> LiveCapture<'a> {
     }
 
     /// Captures until a signal comes, `--for` or `--count` is reached, or the interface is gone.
-    fn run(&mut self, to: CaptureSink<'_, '_>, idle: &mut dyn FnMut(Counts)) -> Result<()> {
+    fn run(&mut self, to: CaptureSink<'_, '_>, shed: &mut dyn FnMut(u64)) -> Result<()> {
         let until = self.limits.duration.map(|duration| self.from.saturating_add(duration));
         let most = self.limits.most;
         let (headers, counts, link) = (&mut self.headers, &mut self.counts, self.capture.dlt());
         let stopped = Stopped::default();
-        let mut sink = PacketSink { to, headers, counts, link, until, most, is_over: false, failed: None, stopped };
+        let last = self.from;
+        let mut sink =
+            PacketSink { to, headers, counts, link, until, most, last, is_over: false, failed: None, stopped };
         loop {
-            while !sink.is_over && self.capture.block(|captured| sink.pass(captured))? {}
+            while !sink.is_over && self.capture.block(|captured| sink.pass(captured))? {
+                if let Some(budget) = &mut self.budget
+                    && let Some(one_of) = budget.measured(steady_clock(), processor_time())
+                {
+                    sink.headers.shed(one_of)?;
+                    shed(self.capture.counts().dropped + sink.headers.shed_frames());
+                }
+            }
             if sink.is_over {
                 break;
             }
+            let now = clock()?;
+            let look = sink.idle(now)?;
             // Flush before waiting, for a reader that follows the output.
             sink.flush()?;
-            idle(self.capture.counts());
-            let left = until.map(|until| clock().map(|now| until.saturating_sub(now))).transpose()?;
-            match self.capture.wait(self.stop.waker(), left)? {
+            shed(self.capture.counts().dropped + sink.headers.shed_frames());
+            let left = until.map(|until| until.saturating_sub(now));
+            match self.capture.wait(self.stop.waker(), left.into_iter().chain(look).min())? {
                 Woken::Packets if left != Some(Nanos::ZERO) => continue,
                 Woken::Packets => {}
                 Woken::Stop => self.stop.obey(),
@@ -252,6 +286,8 @@ struct PacketSink<'a, 'b> {
     link: u32,
     until: Option<Nanos>,
     most: u64,
+    /// The time of the last packet.
+    last: Nanos,
     is_over: bool,
     failed: Option<anyhow::Error>,
     /// What could not be written, as far as it was reported.
@@ -266,6 +302,7 @@ impl PacketSink<'_, '_> {
             self.is_over = true;
             return ControlFlow::Break(());
         }
+        self.last = at;
         let frame = Record { time: Some(at), link: self.link, interface: 0, original_len, data };
         let kept = match &mut self.to {
             CaptureSink::Folder(folder) => self.headers.keep(&frame, folder).map_err(Into::into),
@@ -289,6 +326,18 @@ impl PacketSink<'_, '_> {
             }
         }
         if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Checks triggers if no packet has come for a while. Returns after which time to do so again, if there are any.
+    fn idle(&mut self, now: Nanos) -> Result<Option<Nanos>> {
+        let CaptureSink::Folder(folder) = &mut self.to else { return Ok(None) };
+        if !folder.has_triggers() {
+            return Ok(None);
+        }
+        if now.saturating_sub(self.last) >= IDLE {
+            folder.look(now.saturating_sub(BEHIND))?;
+        }
+        Ok(Some(IDLE))
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -321,4 +370,18 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn clock() -> Result<Nanos> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     Ok(Nanos(u64::try_from(since.as_nanos()).context("the clock is after 2554")?))
+}
+
+/// Time that never goes back.
+fn steady_clock() -> Nanos {
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// The processor time of this process so far.
+fn processor_time() -> Nanos {
+    nanos(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn nanos(time: Timespec) -> Nanos {
+    Nanos(u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -50,7 +50,7 @@ fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
     let runtime = runtime().context("cannot start threads")?;
     let options = CoordinatorOptions { lease: args.lease, ..CoordinatorOptions::default() };
     let refused = runtime.block_on(async {
-        let server = CoordinatorServer::open(&args.folder, args.listen, options).await?;
+        let Some(server) = open(args, options, &stop).await? else { return Ok(0) };
         let address = server.address().map_err(|why| CoordinatorError::Listen { address: args.listen, why })?;
         note(&format!("the coordinator listens on {address}"));
         let coordinator = server.coordinator().clone();
@@ -60,6 +60,28 @@ fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
         note(&format!("{} connections were refused, without a valid certificate or over the limit", count(refused)));
     }
     Ok(Outcome::Complete)
+}
+
+/// Opens the coordinator's folder; as a standby, when no other process runs this coordinator any more. Returns `None` if a signal came before.
+async fn open(
+    args: &CoordinatorRun,
+    options: CoordinatorOptions,
+    stop: &Stop,
+) -> Result<Option<CoordinatorServer>, CoordinatorError> {
+    let mut is_noted = false;
+    while !stop.is_requested() {
+        match CoordinatorServer::open(&args.folder, args.listen, options).await {
+            Err(CoordinatorError::InUse(folder)) if args.standby => {
+                if !is_noted {
+                    note(&format!("{} is in use; this coordinator begins when the other ends", folder.display()));
+                    is_noted = true;
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            opened => return opened.map(Some),
+        }
+    }
+    Ok(None)
 }
 
 /// Waits for a signal, and notes what goes wrong meanwhile.

@@ -18,16 +18,13 @@ impl Background {
     /// Reads notes until one has these words.
     fn says(&mut self, words: &str) -> BufReader<std::process::ChildStderr> {
         let mut notes = BufReader::new(self.0.stderr.take().expect("it is piped"));
-        let mut all = String::new();
-        loop {
-            let mut note = String::new();
-            let read = notes.read_line(&mut note).expect("it is text");
-            assert!(read > 0, "it ended without '{words}': {all}");
-            all += &note;
-            if note.contains(words) {
-                return notes;
-            }
-        }
+        has_words(&mut notes, words);
+        notes
+    }
+
+    /// Kills it, as a crash would.
+    fn kill(mut self) {
+        self.0.kill().expect("it runs");
     }
 
     /// Sends SIGTERM, and returns the exit status and the output.
@@ -45,6 +42,20 @@ impl Drop for Background {
         // It has ended already, unless the test failed.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Reads lines until one has these words.
+fn has_words(notes: &mut impl BufRead, words: &str) {
+    let mut all = String::new();
+    loop {
+        let mut note = String::new();
+        let read = notes.read_line(&mut note).expect("it is text");
+        assert!(read > 0, "it ended without '{words}': {all}");
+        all += &note;
+        if note.contains(words) {
+            return;
+        }
     }
 }
 
@@ -92,7 +103,7 @@ fn fleet(dir: &Path) {
     let again = run(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials other", token.trim()));
     assert_eq!(again.status.code(), Some(2), "{again:?}");
     let options = "--aggregate n=count --trigger many=n>3@10ms";
-    let mut agent = Background::start(dir, &format!("agent lo --log log --credentials me {options}"));
+    let mut agent = Background::start(dir, &format!("agent lo --log log --credentials me --cpu 400% {options}"));
     let _notes_of_agent = agent.says("attached to the coordinator");
 
     // The agent's own connection is on this interface, so there are packets.
@@ -120,6 +131,16 @@ fn fleet(dir: &Path) {
     assert_eq!((&alert["number"], &alert["host"], &alert["trigger"]), (&1.into(), &"host".into(), &"many".into()));
 
     control_program(dir, admin);
+
+    // Another coordinator waits in the same folder, and takes over when this one is killed.
+    let mut standby = Background::start(dir, "coordinator run home --standby");
+    let mut notes = standby.says("this coordinator begins when the other ends");
+    coordinator.kill();
+    has_words(&mut notes, "listens on 127.0.0.1:7401");
+    let coordinator = standby;
+    until("the host is there again", || printed(dir, &format!("fleet members {admin}")).contains("here").then_some(()));
+    let alerts = printed(dir, &format!("fleet alerts {admin}"));
+    assert!(alerts.contains("many") && alerts.contains("heavy.heavy"), "{alerts}");
 
     let (status, summary) = agent.end();
     assert_eq!(status, Some(0), "{summary}");

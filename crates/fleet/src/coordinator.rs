@@ -3,6 +3,7 @@
 //! It has no connections: [`Coordinator::attach`] takes what comes from an agent, and returns what goes to it. `service` connects both to gRPC.
 
 mod alerts;
+mod audit;
 mod cuts;
 mod members;
 mod programs;
@@ -12,6 +13,7 @@ mod serve;
 mod service;
 
 pub use alerts::{AlertStore, AlertStoreError};
+pub use audit::{AuditEntry, AuditLog};
 pub use cuts::{CutError, CutPosition, MadeCut};
 pub use members::{AttachError, Session};
 pub use programs::{ProgramError, ProgramStore, ProgramStoreError, Programs};

@@ -51,6 +51,27 @@ async fn a_token_is_good_once_and_roles_limit_calls() {
     let mut host = home.client("host").await;
     assert_eq!(code(host.members().await), Code::PermissionDenied);
     assert_eq!(code(host.cut(&[], MINUTE).await), Code::PermissionDenied);
+    let audit = std::fs::read_to_string(home.path("home/audit.jsonl")).expect("it is there");
+    let lines = audit.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"));
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+    let seen: Vec<_> = lines
+        .map(|line| {
+            [&line["name"], &line["call"], &line["about"]].map(text).join(" ")
+                + if line["error"].is_null() { "" } else { "!" }
+        })
+        .collect();
+    let expected = [
+        "admin invite ana as reader",
+        "ana join ",
+        " join !",
+        "ana invite !",
+        "ana revoke !",
+        "admin invite host as agent",
+        "host join ",
+        "host members !",
+        "host cut !",
+    ];
+    assert_eq!(seen, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ use queuescope_ingest::{CaptureInput, Flag, PacketFilter, Progress};
 use queuescope_log::{LAST_TIME, Sampling};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
+use queuescope_wire::Nanos;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ pub struct Headers {
     parser: Parser,
     sampling: Option<Sampling>,
     unsampled: u64,
+    /// Which frames are looked at, if not all, and the number of the others.
+    shedding: Option<Sampling>,
+    shed: u64,
     frames: Frames,
 }
 
@@ -53,6 +57,8 @@ impl Headers {
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
             sampling: sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?,
             unsampled: 0,
+            shedding: None,
+            shed: 0,
             frames: Frames::default(),
         })
     }
@@ -63,6 +69,10 @@ impl Headers {
     /// Fails if it cannot be kept, or if an earlier one could not.
     #[inline]
     pub fn keep(&mut self, frame: &Record<'_>, folder: &mut IntoFolder<'_>) -> Result<bool, Error> {
+        if self.shedding.as_mut().is_some_and(|shedding| !shedding.keeps()) {
+            self.shed += 1;
+            return Ok(false);
+        }
         let time = self.frames.time(frame);
         let parsed = self.parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(frame, time, parsed)) {
@@ -70,14 +80,8 @@ impl Headers {
         }
         // The folder leaves such a frame out, and triggers would take its time as the current one.
         let is_late = time.is_some_and(|time| time.0 > LAST_TIME);
-        if let Some(alarms) = folder.alarms.as_mut().filter(|_| !is_late)
-            && let Err(why) = alarms.at(time.unwrap_or_default())
-        {
-            if !folder.recording.goes_on() {
-                return Err(why);
-            }
-            folder.recording.fail(&with_causes(&why));
-            folder.alarms = None;
+        if !is_late {
+            folder.look(time.unwrap_or_default())?;
         }
         if self.sampling.as_mut().is_none_or(Sampling::keeps) {
             folder.recording.push(self.frames.fill(frame, time, &parsed))?;
@@ -85,6 +89,20 @@ impl Headers {
             self.unsampled += 1;
         }
         Ok(true)
+    }
+
+    /// From now on only looks at one of so many frames, at random: there is no time for more.
+    ///
+    /// # Errors
+    /// Fails if the number is 0.
+    pub fn shed(&mut self, one_of: u64) -> Result<(), Error> {
+        self.shedding = (one_of != 1).then(|| Sampling::new(1.0 / one_of as f64, 0)).transpose()?;
+        Ok(())
+    }
+
+    /// The number of frames that were not looked at because of [`shed`](Self::shed).
+    pub fn shed_frames(&self) -> u64 {
+        self.shed
     }
 
     /// Records all selected frames of a capture; returns the damage that ended it early, if any.
@@ -134,7 +152,8 @@ impl Headers {
     /// Packets left out by the sample, and unusual headers.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         let unsampled = noted("not_sampled", self.unsampled, "packets left out by --sample");
-        unsampled.into_iter().chain(parser_notes(&self.parser))
+        let shed = noted("shed", self.shed, "packets left out because they took more time than --cpu allows");
+        unsampled.into_iter().chain(shed).chain(parser_notes(&self.parser))
     }
 }
 
@@ -151,6 +170,29 @@ impl IntoFolder<'_> {
     pub fn take_installed(&mut self) -> Result<(), Error> {
         self.alarms = Some(Alarms::with_installed(self.alarms.take(), self.recording)?);
         Ok(())
+    }
+
+    /// Checks the triggers that are due by `time`, over the frames so far: for a time without frames. Does nothing if time goes back.
+    ///
+    /// # Errors
+    /// Fails if alerts cannot be written.
+    #[inline]
+    pub fn look(&mut self, time: Nanos) -> Result<(), Error> {
+        if let Some(alarms) = &mut self.alarms
+            && let Err(why) = alarms.at(time)
+        {
+            if !self.recording.goes_on() {
+                return Err(why);
+            }
+            self.recording.fail(&with_causes(&why));
+            self.alarms = None;
+        }
+        Ok(())
+    }
+
+    /// Whether there are triggers to look at.
+    pub fn has_triggers(&self) -> bool {
+        self.alarms.is_some()
     }
 
     /// From now on, records that cannot be kept are counted, and are not an error.

@@ -32,6 +32,11 @@ pub struct Agent {
     #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = ring)]
     pub buffer: ByteCount,
 
+    /// The most processor time to take, as a part of one core: 15%. Beyond it, one of 2, 4, 8 and so on packets is recorded, and the others are counted [default:
+    /// no limit]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub cpu: Option<f64>,
+
     /// Which packets are recorded.
     #[command(flatten)]
     pub recorded: Recorded,
@@ -51,4 +56,11 @@ pub struct Agent {
     /// The coordinator.
     #[command(flatten)]
     pub access: FleetAccess,
+}
+
+/// Parses a part of a core.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().map_err(|_| format!("'{text}' is not a share: 15% or 0.15"))? / unit;
+    if (0.001..=64.0).contains(&share) { Ok(share) } else { Err("use 0.1% to 6400%".to_owned()) }
 }

@@ -45,6 +45,10 @@ pub struct CoordinatorRun {
     /// How long a host's log stays frozen for a cut if the coordinator does not thaw it, from 1ms to 1s
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = lease)]
     pub lease: Nanos,
+
+    /// If another process runs this coordinator, wait, and take over when it ends. Both need the same folder and address
+    #[arg(long)]
+    pub standby: bool,
 }
 
 /// The subcommands of `fleet`.

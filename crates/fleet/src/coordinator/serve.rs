@@ -1,7 +1,8 @@
 //! Runs a coordinator.
 
 use super::{
-    AlertStore, AlertStoreError, Coordinator, CoordinatorOptions, FleetService, ProgramError, ProgramStore, Programs,
+    AlertStore, AlertStoreError, AuditLog, Coordinator, CoordinatorOptions, FleetService, ProgramError, ProgramStore,
+    Programs,
 };
 use crate::clock;
 use crate::identity::{
@@ -21,10 +22,11 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::Server;
 
-/// The file that is locked in the coordinator's folder, those of alerts and of its starts, and the folders of its programs, of its authority and of
+/// The file that is locked in the coordinator's folder, those of alerts, calls and its starts, and the folders of its programs, of its authority and of
 /// the first administrator.
 const LOCK: &str = "lock";
 const ALERTS: &str = "alerts.jsonl";
+const AUDIT: &str = "audit.jsonl";
 const STARTS: &str = "starts";
 const PROGRAMS: &str = "programs";
 const AUTHORITY: &str = "authority";
@@ -121,6 +123,7 @@ pub struct CoordinatorServer {
     credentials: CurrentCredentials,
     listener: TcpListener,
     listening: Listening,
+    audit: AuditLog,
     /// Locked for as long as this lives.
     lock: fs::File,
 }
@@ -141,9 +144,11 @@ impl CoordinatorServer {
         let alerts = AlertStore::open(&folder.join(ALERTS))?;
         let programs = Programs::open(ProgramStore::open(&folder.join(PROGRAMS)).map_err(ProgramError::from)?)?;
         let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts, programs);
+        let path = folder.join(AUDIT);
+        let audit = AuditLog::open(&path).map_err(failed("open", &path))?;
         let not_here = |why| CoordinatorError::Listen { address: listen, why };
         let listener = TcpListener::bind(listen).await.map_err(not_here)?;
-        Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default(), lock })
+        Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default(), audit, lock })
     }
 
     /// The coordinator.
@@ -164,10 +169,10 @@ impl CoordinatorServer {
     /// # Errors
     /// Fails if TLS cannot be configured, or if the server fails.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<u64, CoordinatorError> {
-        let Self { coordinator, registrar, credentials, listener, listening, lock: _lock } = self;
+        let Self { coordinator, registrar, credentials, listener, listening, audit, lock: _lock } = self;
         let tls = server_config(&credentials, Arc::clone(registrar.revocations()), Arc::new(DefaultTimeProvider))?;
         let options = coordinator.options();
-        let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar)))
+        let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar), Arc::new(audit)))
             .max_decoding_message_size(options.part_bytes + MESSAGE);
         let connections = incoming(listener, tls, options.members + PEOPLE, listening.clone());
         let looking = async {

@@ -1,5 +1,6 @@
 //! The coordinator's calls over gRPC: each checks the certificate of its caller.
 
+use super::audit::{AuditEntry, AuditLog};
 use super::{Coordinator, CutError, ProgramError, QueryError};
 use crate::clock;
 use crate::identity::{CertificateFacts, Identity, IdentityError, MemberName, Registrar, Role};
@@ -33,18 +34,47 @@ const ALERTS: usize = 256;
 pub struct FleetService {
     coordinator: Coordinator,
     registrar: Arc<Registrar>,
+    audit: Arc<AuditLog>,
 }
 
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl FleetService {
     /// Serves this coordinator, to those that the registrar knows.
-    pub fn new(coordinator: Coordinator, registrar: Arc<Registrar>) -> Self {
-        Self { coordinator, registrar }
+    pub fn new(coordinator: Coordinator, registrar: Arc<Registrar>, audit: Arc<AuditLog>) -> Self {
+        Self { coordinator, registrar, audit }
     }
 
-    /// The caller, if it has a valid certificate with this role.
-    fn caller<T>(&self, request: &Request<T>, needed: Role) -> Result<Identity, Status> {
+    /// The caller, if it has a valid certificate with this role. A refusal is in the audit log.
+    fn caller<T>(&self, request: &Request<T>, needed: Role, call: &'static str) -> Result<Identity, Status> {
+        self.allowed(request, needed).inspect_err(|refused| {
+            let certificate = request.extensions().get::<Peer>().and_then(|peer| peer.certificate.clone());
+            let member = certificate.as_ref().and_then(|certificate| certificate.subject.member().ok());
+            self.note(member, call, "", Some(refused.message()));
+        })
+    }
+
+    /// Adds a call and its result to the audit log.
+    fn audited<T>(
+        &self,
+        caller: &Identity,
+        call: &'static str,
+        about: &str,
+        result: Result<T, Status>,
+    ) -> Result<T, Status> {
+        self.note(Some(caller), call, about, result.as_ref().err().map(Status::message));
+        result
+    }
+
+    fn note(&self, caller: Option<&Identity>, call: &'static str, about: &str, error: Option<&str>) {
+        let role = caller.map(|caller| caller.role.to_string()).unwrap_or_default();
+        let name = caller.map_or("", |caller| caller.name.as_str());
+        if let Err(why) = self.audit.add(AuditEntry { name, role: &role, call, about, error }) {
+            self.coordinator.troubled(format!("the audit log cannot be written: {why}"));
+        }
+    }
+
+    fn allowed<T>(&self, request: &Request<T>, needed: Role) -> Result<Identity, Status> {
         let certificate = self.certificate(request)?;
         let identity = certificate.subject.member().map_err(|error| refused(&error))?;
         if identity.role.allows(needed) {
@@ -103,9 +133,10 @@ impl Fleet for FleetService {
 
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<Certificate>, Status> {
         let JoinRequest { token, signing_request } = request.into_inner();
-        let issued =
-            self.registered(move |registrar| registrar.join(&token, &signing_request, clock::seconds())).await?;
-        Ok(self.certificate_of(issued.pem))
+        let issued = self.registered(move |registrar| registrar.join(&token, &signing_request, clock::seconds())).await;
+        let member = issued.as_ref().ok().and_then(|issued| issued.facts.subject.member().ok());
+        self.note(member, "join", "", issued.as_ref().err().map(Status::message));
+        Ok(self.certificate_of(issued?.pem))
     }
 
     async fn renew(&self, request: Request<RenewRequest>) -> Result<Response<Certificate>, Status> {
@@ -116,7 +147,7 @@ impl Fleet for FleetService {
     }
 
     async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<Self::AttachStream>, Status> {
-        let agent = self.caller(&request, Role::Agent)?;
+        let agent = self.caller(&request, Role::Agent, "attach")?;
         let certificate = self.certificate(&request)?;
         let mut come = request.into_inner();
         let first = timeout(FIRST, come.message()).await;
@@ -125,7 +156,8 @@ impl Fleet for FleetService {
             return Err(Status::invalid_argument("the first message of an agent is hello"));
         };
         let attached = self.coordinator.attach(agent.name.as_str(), hello);
-        let (session, messages) = attached.map_err(|error| Status::failed_precondition(error.to_string()))?;
+        let attached = attached.map_err(|error| Status::failed_precondition(error.to_string()));
+        let (session, messages) = self.audited(&agent, "attach", "", attached)?;
         // It may have been revoked while its hello was awaited.
         if let Err(error) = self.registrar.revocations().check(&certificate, clock::seconds()) {
             self.coordinator.detach(&session);
@@ -153,29 +185,34 @@ impl Fleet for FleetService {
     }
 
     async fn members(&self, request: Request<MembersRequest>) -> Result<Response<MembersResponse>, Status> {
-        self.caller(&request, Role::Reader)?;
+        self.caller(&request, Role::Reader, "members")?;
         Ok(Response::new(MembersResponse { members: self.coordinator.members() }))
     }
 
     async fn cut(&self, request: Request<CutRequest>) -> Result<Response<CutResponse>, Status> {
-        self.caller(&request, Role::Reader)?;
+        let caller = self.caller(&request, Role::Reader, "cut")?;
         let CutRequest { members, within } = request.into_inner();
         let made = self.coordinator.cut(&members, Nanos(within.saturating_mul(1_000))).await;
-        made.map(|made| Response::new(made.response())).map_err(|error| no_cut(&error))
+        let made = made.map(|made| Response::new(made.response())).map_err(|error| no_cut(&error));
+        self.audited(&caller, "cut", &members.join(","), made)
     }
 
     async fn query(&self, request: Request<QueryRequest>) -> Result<Response<QueryResponse>, Status> {
-        self.caller(&request, Role::Reader)?;
-        self.coordinator.query(request.into_inner()).await.map(Response::new).map_err(|error| match error {
+        let caller = self.caller(&request, Role::Reader, "query")?;
+        let request = request.into_inner();
+        let QueryRequest { expression, select, group, .. } = &request;
+        let about = format!("{expression} select {select} group {group}");
+        let answer = self.coordinator.query(request).await.map(Response::new).map_err(|error| match error {
             QueryError::Ask(error) => Status::invalid_argument(error.to_string()),
             QueryError::Cut(error) => no_cut(&error),
             QueryError::Rows(_) | QueryError::Failed => Status::internal(error.to_string()),
-        })
+        });
+        self.audited(&caller, "query", &about, answer)
     }
 
     async fn alerts(&self, request: Request<AlertsRequest>) -> Result<Response<Self::AlertsStream>, Status> {
-        self.caller(&request, Role::Reader)?;
-        let certificate = self.certificate(&request)?;
+        let caller = self.caller(&request, Role::Reader, "alerts")?;
+        let certificate = self.audited(&caller, "alerts", "", self.certificate(&request))?;
         let AlertsRequest { mut from, follow } = request.into_inner();
         let (go, alerts) = channel(ALERTS);
         let (coordinator, registrar) = (self.coordinator.clone(), Arc::clone(&self.registrar));
@@ -211,44 +248,51 @@ impl Fleet for FleetService {
     }
 
     async fn add_program(&self, request: Request<AddProgramRequest>) -> Result<Response<AddProgramResponse>, Status> {
-        self.caller(&request, Role::Operator)?;
+        let caller = self.caller(&request, Role::Operator, "add_program")?;
         let AddProgramRequest { name, text, values } = request.into_inner();
-        self.programs(move |coordinator| coordinator.add_program(&name, &text, values.into_iter().collect())).await?;
-        Ok(Response::new(AddProgramResponse {}))
+        let about = name.clone();
+        let added =
+            self.programs(move |coordinator| coordinator.add_program(&name, &text, values.into_iter().collect())).await;
+        self.audited(&caller, "add_program", &about, added.map(|()| Response::new(AddProgramResponse {})))
     }
 
     async fn remove_program(
         &self,
         request: Request<RemoveProgramRequest>,
     ) -> Result<Response<RemoveProgramResponse>, Status> {
-        self.caller(&request, Role::Operator)?;
+        let caller = self.caller(&request, Role::Operator, "remove_program")?;
         let name = request.into_inner().name;
-        let removed = self.programs(move |coordinator| coordinator.remove_program(&name)).await?;
-        Ok(Response::new(RemoveProgramResponse { removed }))
+        let about = name.clone();
+        let removed = self.programs(move |coordinator| coordinator.remove_program(&name)).await;
+        let removed = removed.map(|removed| Response::new(RemoveProgramResponse { removed }));
+        self.audited(&caller, "remove_program", &about, removed)
     }
 
     async fn list_programs(
         &self,
         request: Request<ListProgramsRequest>,
     ) -> Result<Response<ListProgramsResponse>, Status> {
-        self.caller(&request, Role::Reader)?;
+        self.caller(&request, Role::Reader, "list_programs")?;
         Ok(Response::new(ListProgramsResponse { programs: self.coordinator.programs() }))
     }
 
     async fn invite(&self, request: Request<InviteRequest>) -> Result<Response<InviteResponse>, Status> {
-        self.caller(&request, Role::Admin)?;
+        let caller = self.caller(&request, Role::Admin, "invite")?;
         let InviteRequest { name, role, seconds } = request.into_inner();
+        let about = format!("{name} as {role}");
         let member = Identity::parse(&name, &role).map_err(|error| refused(&error))?;
         let life = Duration::from_secs(seconds);
-        let token = self.registered(move |registrar| registrar.invite(&member, life, clock::seconds())).await?;
-        Ok(Response::new(InviteResponse { token: token.text() }))
+        let token = self.registered(move |registrar| registrar.invite(&member, life, clock::seconds())).await;
+        let invited = token.map(|token| Response::new(InviteResponse { token: token.text() }));
+        self.audited(&caller, "invite", &about, invited)
     }
 
     async fn revoke(&self, request: Request<RevokeRequest>) -> Result<Response<RevokeResponse>, Status> {
-        self.caller(&request, Role::Admin)?;
+        let caller = self.caller(&request, Role::Admin, "revoke")?;
         let name: MemberName = request.into_inner().name.parse().map_err(|error| refused(&error))?;
         let revoked = name.clone();
-        let certificates = self.registered(move |registrar| registrar.revoke(&name, clock::seconds())).await?;
+        let certificates = self.registered(move |registrar| registrar.revoke(&name, clock::seconds())).await;
+        let certificates = self.audited(&caller, "revoke", revoked.as_str(), certificates)?;
         self.coordinator.end(revoked.as_str());
         Ok(Response::new(RevokeResponse { certificates }))
     }
