@@ -11,13 +11,15 @@
 //! - `plain`: a fast path for the most common frames.
 //! - `offload`: super-packets of segmentation offload, and the packets they become.
 //! - `invariant`: the parts of a packet that a router does not change.
+//! - `place`: where the transport header is, for telemetry inserted behind it.
 
-mod bytes;
+pub(crate) mod bytes;
 mod fragments;
 mod invariant;
 mod link;
 mod network;
 mod offload;
+mod place;
 mod plain;
 mod stats;
 mod transport;
@@ -26,6 +28,7 @@ mod tunnel;
 pub use invariant::{Fingerprint, InvariantParams, Nat, NoFingerprint, Reach, Strength};
 pub use link::{LLC, VLAN_TAGS};
 pub use offload::Segments;
+pub(crate) use place::Place;
 pub use stats::ParseStats;
 
 use crate::{Ecn, FlowKey};
