@@ -238,12 +238,15 @@ pub fn int(npt: u64, value: u16) -> impl Strategy<Value = Model<(Fields, Vec<Fie
             }
             bits.put(4, kind).put(2, npt).put(2, u64::from(reserved[1]) & 3).put(8, body.words());
             bits.put(16, value.into()).put_bytes(&body.bytes());
-            expected.insert("next", match npt {
-                0 => format!("unchanged {}", value as u8 >> 2),
-                1 => format!("port {value}"),
-                2 => format!("protocol {}", value as u8),
-                _ => format!("unknown {value}"),
-            });
+            expected.insert(
+                "next",
+                match npt {
+                    0 => format!("unchanged {}", value as u8 >> 2),
+                    1 => format!("port {value}"),
+                    2 => format!("protocol {}", value as u8),
+                    _ => format!("unknown {value}"),
+                },
+            );
             expected.insert("words", body.words().to_string());
             expected.insert("missing", "0".to_owned());
             Model { bytes: bits.bytes(), expected: (expected, stack) }

@@ -94,7 +94,10 @@ pub fn set_bits(bitmap: u64) -> Vec<usize> {
 
 /// Words of 4 bytes that the bits of a bitmap need.
 pub fn needed(bitmap: u64) -> u64 {
-    set_bits(bitmap).into_iter().map(|bit| layout(bit, true).iter().map(|(_, width)| *width as u64).sum::<u64>() / 32).sum()
+    set_bits(bitmap)
+        .into_iter()
+        .map(|bit| layout(bit, true).iter().map(|(_, width)| *width as u64).sum::<u64>() / 32)
+        .sum()
 }
 
 /// Reads the metadata of a node, which fill `bits`.
