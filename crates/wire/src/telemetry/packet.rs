@@ -134,7 +134,7 @@ impl IntParser {
     /// length is that in its headers.
     pub fn parse<'a>(&mut self, link: LinkType, original_len: Option<u32>, data: &'a [u8]) -> IntPacket<'a> {
         self.stats.packets += 1;
-        let place = Place::find(link, data);
+        let place = Place::find(link, original_len, data);
         let end = place.and_then(|place| place.end).unwrap_or(data.len());
         let length = original_len.unwrap_or_else(|| u32::try_from(end).unwrap_or(u32::MAX));
         let found = place.map_or(Ok(None), |place| self.marks.find(&place, data));

@@ -2,7 +2,7 @@
 
 use queuescope_wire::parse::{LinkType, Tunnel};
 use queuescope_wire::telemetry::{
-    IntHeaders, IntMd, IntParser, MalformedInt, MalformedReport, Marks, Reports, TelemetryReport,
+    DscpMark, IntHeaders, IntMd, IntParser, MalformedInt, MalformedReport, Marks, Reports, TelemetryReport,
 };
 
 const GROUP: [u8; 8] = [0x20, 0, 0, 1, 0, 0, 0, 7];
@@ -110,4 +110,57 @@ fn headers_beyond_the_packets_end_are_not_headers() {
     let parsed = parser.parse(LinkType::RawIp, None, &packet);
     assert_eq!(parsed.int, Err(MalformedInt::TooLong { end: 28 + 4 + 255 * 4, packet: 44 }));
     assert_eq!((parsed.frame.key.dst_port, parsed.added, parser.stats().malformed), (5000, 0, 1));
+}
+
+/// A UDP packet of 48 bytes with this DSCP, and a header of INT-MX for its whole payload but 4 bytes.
+fn marked(dscp: u8) -> Vec<u8> {
+    let mut packet =
+        vec![0x45, dscp << 2, 0, 48, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0x0f, 0xa0];
+    packet.extend([0, 28, 0, 0, 0x30, 3, 0, 0, 0x20, 0, 0, 0, 0x90, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+    packet
+}
+
+#[test]
+fn only_the_masked_bits_of_a_dscp_mark_a_packet() {
+    let mark = DscpMark { value: 0x25, mask: 0x21 };
+    let mut parser = IntParser::new(Marks { dscp: Some(mark), ..Marks::default() }, Tunnel::Outer);
+    for dscp in 0..64 {
+        let packet = marked(dscp);
+        let parsed = parser.parse(LinkType::RawIp, None, &packet);
+        let is_marked = dscp & 0x20 != 0 && dscp & 0x01 != 0;
+        assert_eq!(
+            (parsed.int.unwrap().is_some(), parsed.added),
+            (is_marked, if is_marked { 16 } else { 0 }),
+            "{dscp}"
+        );
+        assert_eq!((parsed.frame.key.dscp, parsed.frame.size), (dscp, 48 - parsed.added));
+    }
+    assert_eq!((parser.stats().packets, parser.stats().mx, parser.stats().malformed), (64, 16, 0));
+}
+
+#[test]
+fn what_only_looks_like_ip_has_no_int() {
+    let mut parser =
+        IntParser::new(Marks { dscp: Some(DscpMark { value: 0x17, mask: 0x3f }), ..Marks::default() }, Tunnel::Outer);
+    let mpls = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0x47, 0, 1, 1, 64][..], &marked(0x17)].concat();
+    // Below MPLS labels, a packet that does not fit its frame is not IP.
+    for (length, is_ip) in [(66, true), (65, false)] {
+        let parsed = parser.parse(LinkType::Ethernet, Some(length), &mpls);
+        assert_eq!((parsed.int.unwrap().is_some(), parsed.frame.key.protocol == 17), (is_ip, is_ip));
+    }
+}
+
+#[test]
+fn later_fragments_have_the_flow_of_the_first_without_int() {
+    let mut parser = IntParser::new(Marks { udp_port: Some(5000), ..Marks::default() }, Tunnel::Outer);
+    let mut first = marked(0);
+    first[6] = 0x20;
+    first[22..24].copy_from_slice(&5000u16.to_be_bytes());
+    first[28..32].copy_from_slice(&[0x34, 3, 0x0f, 0xa0]);
+    let mut later = first[..20].to_vec();
+    later[2..8].copy_from_slice(&[0, 20, 0, 0, 0, 6]);
+    let first = parser.parse(LinkType::RawIp, None, &first);
+    let later = parser.parse(LinkType::RawIp, None, &later);
+    assert_eq!((first.added, later.added), (16, 0));
+    assert_eq!((first.frame.key.dst_port, later.frame.key), (4000, first.frame.key));
 }

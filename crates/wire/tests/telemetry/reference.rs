@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 /// Fields by name: numbers in decimal, bytes in hexadecimal. A field that is not there has no entry.
 pub type Fields = BTreeMap<&'static str, String>;
 
+/// A group of reports: its header, and each report or what is wrong with it. Or what is wrong with the group.
+pub type Group = Result<(Fields, Vec<Result<Fields, &'static str>>), &'static str>;
+
 /// A message as text of `0` and `1`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bits(pub String);
@@ -145,7 +148,7 @@ pub fn hop(bitmap: u64, bits: &Bits, in_report: bool) -> Fields {
 }
 
 /// The reports of a payload, or the kind of the first thing that is wrong with each.
-pub fn reports(payload: &[u8]) -> Result<(Fields, Vec<Result<Fields, &'static str>>), &'static str> {
+pub fn reports(payload: &[u8]) -> Group {
     let mut bits = Bits::of(payload);
     if payload.len() < 8 {
         return Err("cut group");

@@ -1,6 +1,6 @@
 //! What the library reads, in the form of the reference.
 
-use super::reference::{Fields, hex};
+use super::reference::{Fields, Group, hex};
 use queuescope_wire::parse::LinkType;
 use queuescope_wire::telemetry::{
     Hop, Inner, IntHeader, IntHeaders, Main, MalformedInt, MalformedReport, Next, Reports, TelemetryReport,
@@ -93,7 +93,7 @@ fn link(packet: &Truncated) -> &'static str {
 }
 
 /// As [`super::reference::reports`].
-pub fn reports(payload: &[u8]) -> Result<(Fields, Vec<Result<Fields, &'static str>>), &'static str> {
+pub fn reports(payload: &[u8]) -> Group {
     let reports = Reports::read(payload).map_err(malformed)?;
     let header = *reports.header();
     let mut group = Fields::new();
