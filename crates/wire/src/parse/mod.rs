@@ -125,6 +125,28 @@ pub struct Frame {
     pub splittable: bool,
 }
 
+impl Frame {
+    /// What was captured of the payload of the innermost transport header, without padding. `data` is what was captured of
+    /// this frame.
+    ///
+    /// ```
+    /// use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+    ///
+    /// let packet = [
+    ///     0x45, 0, 0, 31, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
+    ///     0, 53, 0x0f, 0xa0, 0, 11, 0, 0, 1, 2, 3, // UDP and its payload
+    ///     0, 0, 0, // padding
+    /// ];
+    /// let frame = Parser::new(Tunnel::Outer).parse(LinkType::RawIp, 34, &packet);
+    /// assert_eq!(frame.payload(&packet), [1, 2, 3]);
+    /// ```
+    pub fn payload<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        let end = usize::from(self.link_header).saturating_add(self.network_length as usize);
+        let packet = data.get(..end).unwrap_or(data);
+        packet.get(usize::from(self.headers)..).unwrap_or_default()
+    }
+}
+
 impl LinkType {
     /// From the number in a capture file (<https://www.tcpdump.org/linktypes.html>). The numbers of raw IP differ by
     /// system.

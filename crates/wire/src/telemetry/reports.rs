@@ -25,7 +25,8 @@ pub struct GroupHeader {
 /// The reports in the payload of a UDP datagram (TRF sections 3.2 and 3.3), in order.
 ///
 /// A report whose contents are malformed is an error, and the next one is read all the same. After a report whose length
-/// exceeds the payload there is no next one. The port of these datagrams is configured at the nodes, so a caller knows it.
+/// exceeds the payload there is no next one. The port of these datagrams is configured at the nodes, so a caller knows it;
+/// [`Frame::payload`](crate::parse::Frame::payload) has the payload of a captured frame.
 ///
 /// ```
 /// use queuescope_wire::telemetry::{MalformedReport, Reports};

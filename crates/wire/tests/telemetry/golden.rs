@@ -1,7 +1,7 @@
 //! The worked examples of the specifications. They leave addresses, identifiers and measurements open: these are our own.
 
 use queuescope_wire::Granularity;
-use queuescope_wire::parse::{LinkType, Tunnel};
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::telemetry::{
     DscpMark, Hop, Inner, Instructions, IntHeader, IntMd, IntMx, IntPacket, IntParser, Main, Marks, Next, Reports,
     TelemetryReport, TlvContents,
@@ -72,7 +72,14 @@ fn baseline_metadata_and_ipv4() {
         "2040002a 00000003  14 0e 02 20  5000 0000 0000 0000  00030005 07001000 {} {TCP}",
         ip(40, 6, 0)
     ));
-    let report = only(&payload);
+    // As it was captured at the collector: in a frame, whose end was filled up.
+    let length = payload.len() as u16;
+    let headers =
+        format!("020000000002 020000000001 0800 {} c000 7d00 {:04x} 0000", ip(28 + length, 17, 0), 8 + length);
+    let captured = [bytes(&headers), payload, vec![0; 5]].concat();
+    let frame = Parser::new(Tunnel::Outer).parse(LinkType::Ethernet, captured.len() as u32, &captured);
+    assert_eq!(frame.key.dst_port, 0x7d00);
+    let report = only(frame.payload(&captured));
     assert_eq!((report.group.hardware, report.group.sequence, report.group.node), (1, 42, 3));
     let Main::Int(own) = report.main else { panic!("{report:?}") };
     assert_eq!(own.instructions, Instructions(Instructions::INTERFACES.0 | Instructions::QUEUE.0));
