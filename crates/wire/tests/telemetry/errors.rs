@@ -164,3 +164,30 @@ fn later_fragments_have_the_flow_of_the_first_without_int() {
     assert_eq!((first.added, later.added), (16, 0));
     assert_eq!((first.frame.key.dst_port, later.frame.key), (4000, first.frame.key));
 }
+
+#[test]
+fn padding_has_no_int() {
+    let marks = Marks { dscp: Some(DscpMark { value: 0x17, mask: 0x3f }), ..Marks::default() };
+    let mut parser = IntParser::new(marks, Tunnel::Outer);
+    // The packet has no payload: what looks like INT is behind its end.
+    let mut packet = marked(0x17);
+    packet[3] = 28;
+    let parsed = parser.parse(LinkType::RawIp, Some(48), &packet);
+    assert_eq!((parsed.int, parsed.added), (Err(MalformedInt::CutShim), 0));
+}
+
+#[test]
+fn only_a_udp_header_can_have_been_inserted() {
+    let marks = Marks { dscp: Some(DscpMark { value: 0x17, mask: 0x3f }), ..Marks::default() };
+    let mut parser = IntParser::new(marks, Tunnel::Outer);
+    // Behind TCP, the next protocol has no meaning (NPT, INT section 5.7.2): nothing but INT is removed.
+    for npt in 0..4 {
+        let mut packet = vec![0x45, 0x17 << 2, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([1, 187, 0xc3, 0x5a, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+        packet.extend([0x30 | npt << 2, 3, 0, 17, 0x20, 0, 0, 0, 0x90, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+        let parsed = parser.parse(LinkType::RawIp, None, &packet);
+        let key = parsed.frame.key;
+        assert_eq!((key.protocol, key.src_port, key.dst_port), (6, 443, 50010), "{npt}");
+        assert_eq!((parsed.frame.size, parsed.added), (44, 16), "{npt}");
+    }
+}
