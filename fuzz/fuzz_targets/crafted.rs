@@ -7,8 +7,8 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Retention, State, aggregates, compact,
-    definitions, prune, verify,
+    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Retention, State, aggregates,
+    compact, definitions, prune, verify,
 };
 use queuescope_log::{Definitions, Dnf, Schema};
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    ArchiveQuery, Durability, FolderError, Full, History, Retention, Recorder, RecorderOptions, Recovery, State, Verified,
-    aggregates, definitions, verify,
+    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Retention, State,
+    Verified, aggregates, definitions, verify,
 };
 use queuescope_log::{Dnf, Schema};
 use std::fs;

@@ -11,6 +11,7 @@
 //! - [`Draws`]: the source of random numbers of a run, our own generator or that of ns-3.
 //! - [`parse`]: link, network and transport headers of a captured frame.
 //! - [`ActivityHeader`]: the header of ABC on Ethernet frames.
+//! - [`telemetry`]: reports and headers of In-band Network Telemetry, from switches that measure each hop.
 
 mod activity;
 mod draws;
@@ -21,6 +22,7 @@ mod met;
 mod name;
 mod packet;
 pub mod parse;
+pub mod telemetry;
 mod units;
 
 pub use activity::{ActivityHeader, MalformedActivity};

@@ -5,3 +5,4 @@ mod invariant;
 mod parse_captures;
 mod parse_frames;
 mod parse_layers;
+mod telemetry;

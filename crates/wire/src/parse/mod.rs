@@ -11,13 +11,15 @@
 //! - `plain`: a fast path for the most common frames.
 //! - `offload`: super-packets of segmentation offload, and the packets they become.
 //! - `invariant`: the parts of a packet that a router does not change.
+//! - `place`: where the transport header is, for telemetry inserted behind it.
 
-mod bytes;
+pub(crate) mod bytes;
 mod fragments;
 mod invariant;
 mod link;
 mod network;
 mod offload;
+mod place;
 mod plain;
 mod stats;
 mod transport;
@@ -26,6 +28,7 @@ mod tunnel;
 pub use invariant::{Fingerprint, InvariantParams, Nat, NoFingerprint, Reach, Strength};
 pub use link::{LLC, VLAN_TAGS};
 pub use offload::Segments;
+pub(crate) use place::Place;
 pub use stats::ParseStats;
 
 use crate::{Ecn, FlowKey};
@@ -120,6 +123,28 @@ pub struct Frame {
     pub headers: u16,
     /// Whether segmentation offload could have produced it: TCP or UDP over IP, and not a fragment.
     pub splittable: bool,
+}
+
+impl Frame {
+    /// What was captured of the payload of the innermost transport header, without padding. `data` is what was captured of
+    /// this frame.
+    ///
+    /// ```
+    /// use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+    ///
+    /// let packet = [
+    ///     0x45, 0, 0, 31, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
+    ///     0, 53, 0x0f, 0xa0, 0, 11, 0, 0, 1, 2, 3, // UDP and its payload
+    ///     0, 0, 0, // padding
+    /// ];
+    /// let frame = Parser::new(Tunnel::Outer).parse(LinkType::RawIp, 34, &packet);
+    /// assert_eq!(frame.payload(&packet), [1, 2, 3]);
+    /// ```
+    pub fn payload<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        let end = usize::from(self.link_header).saturating_add(self.network_length as usize);
+        let packet = data.get(..end).unwrap_or(data);
+        packet.get(usize::from(self.headers)..).unwrap_or_default()
+    }
 }
 
 impl LinkType {

@@ -24,6 +24,8 @@ pub(super) struct Network {
     pub ecn: Ecn,
     /// The protocol of the payload, or the last extension header that was readable.
     pub protocol: u8,
+    /// Offset of the byte that has `protocol`.
+    pub protocol_at: usize,
     pub fragment: Fragment,
     /// Offset of the payload.
     pub at: usize,
@@ -110,6 +112,7 @@ impl Network {
             dscp: tos >> 2,
             ecn: Ecn::from_bits(tos),
             protocol,
+            protocol_at: at + 9,
             fragment,
             at: at + own,
             claimed: (length != 0).then_some(u32::from(length)),
@@ -143,6 +146,7 @@ impl Network {
             dscp: class >> 2,
             ecn: Ecn::from_bits(class),
             protocol,
+            protocol_at: at + 6,
             fragment: Fragment::Whole,
             at: at + 40,
             claimed,
@@ -181,6 +185,7 @@ impl Network {
                 return;
             };
             let length = usize::from(length);
+            self.protocol_at = self.at;
             match self.protocol {
                 FRAGMENT => {
                     let Some(id) = chunk(data, self.at + 4) else {
