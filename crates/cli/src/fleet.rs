@@ -111,9 +111,11 @@ fn joined(args: &FleetJoin) -> Result<Outcome> {
     if Credentials::load(&args.credentials).is_ok_and(|there| there.is_some()) {
         bail!("{} has credentials already; give another folder, or remove it", args.credentials.display());
     }
+    // The token is valid once: what could fail afterwards is tried before.
+    fs::create_dir_all(&args.credentials).with_context(|| format!("cannot make {}", args.credentials.display()))?;
+    note_address(&args.credentials, &args.coordinator)?;
     let runtime = runtime().context("cannot start threads")?;
     let identity = runtime.block_on(join(&args.coordinator, token.trim(), &args.credentials))?;
-    note_address(&args.credentials, &args.coordinator)?;
     say(&format!(
         "joined as {} ({}); the key and certificate are in {}",
         identity.name,
@@ -151,7 +153,11 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
                 member.source.clone(),
             ]
         });
-        table(&["host", "state", "records", "shed", "round trip", "version", "source"], rows, out)
+        table(&["host", "state", "records", "shed", "round trip", "version", "source"], rows, out)?;
+        members.iter().filter(|member| member.malformed > 0).try_for_each(|member| {
+            let (name, lines) = (&member.name, count(member.malformed));
+            writeln!(out, "{name}: {lines} lines of its alerts.jsonl are no alerts, and were not sent")
+        })
     })?;
     Ok(Outcome::Complete)
 }
@@ -228,7 +234,7 @@ fn state(state: State) -> &'static str {
 fn member_json(member: &Member) -> Value {
     json!({
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
-        "alerts_waiting": member.waiting, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
+        "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
         "version": member.version, "source": member.source,
     })
 }

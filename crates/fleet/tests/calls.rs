@@ -104,6 +104,8 @@ async fn agents_are_members_while_their_streams_are_open() {
     home.stop().await;
     home.run().await;
     home.wait_for("one", State::Answered).await;
+    // Who does not come back is missed.
+    home.wait_for("two", State::Absent).await;
     let later = home.admin().await.cut(&["one".to_owned()], MINUTE).await.expect("nobody else makes one");
     assert!(later.cut > next.cut && later.members[0].position == 3, "{later:?}");
     // Nothing stays frozen.
@@ -157,7 +159,9 @@ async fn a_revoked_host_is_no_member() {
     let host = home.host("host").await;
     home.wait_for("host", State::Answered).await;
     assert_eq!(home.admin().await.revoke("host").await.expect("it is an administrator"), 1);
-    home.wait_for("host", State::Absent).await;
+    let mut admin = home.admin().await;
+    patiently("the host is no member", async || admin.members().await.expect("it answers").is_empty().then_some(()))
+        .await;
     // An agent that was accepted before goes on, as its recording does; one that starts is refused.
     assert!(!host.serving.is_finished());
     host.serving.abort();

@@ -46,6 +46,11 @@ impl Alerts {
         self.read.saturating_sub(self.stored)
     }
 
+    /// Lines of the folder that are no alerts: the coordinator does not get them.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
     /// Alerts that were not returned before.
     ///
     /// # Errors

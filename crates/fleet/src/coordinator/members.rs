@@ -116,6 +116,15 @@ impl Members {
         Self { most, last: 0, members: BTreeMap::new(), round: None }
     }
 
+    /// These are members, although they have not come since this coordinator began.
+    pub fn expect(&mut self, names: Vec<String>) {
+        for name in names {
+            let mut member = Member { name: name.clone(), ..Member::default() };
+            member.set_state(State::Absent);
+            self.members.entry(name).or_insert(Known { member, session: None });
+        }
+    }
+
     /// The states of all, by name.
     pub fn list(&self) -> Vec<Member> {
         self.members.values().map(|known| known.member.clone()).collect()
@@ -143,6 +152,7 @@ impl Members {
         self.with(session, |known| {
             (known.member.records, known.member.shed, known.member.waiting) =
                 (status.records, status.shed, status.waiting);
+            known.member.malformed = status.malformed;
             let is_whole = status.shed == 0;
             known.member.set_state(if is_whole { State::Answered } else { State::Shedding });
         });
@@ -233,10 +243,16 @@ impl Coordinator {
         Ok((session, messages))
     }
 
-    /// Ends the stream of a member, if it has one.
+    /// Ends the membership of a host: its stream, if it has one, and it is missed no more.
     pub fn end(&self, name: &str) {
         let (sessions, _) = lock(&self.shared.members).sessions(&[name.to_owned()]);
         sessions.iter().for_each(|session| self.detach(session));
+        lock(&self.shared.members).members.remove(name);
+    }
+
+    /// Notes that these are members, although they have not come since this coordinator began.
+    pub(super) fn expect(&self, names: Vec<String>) {
+        lock(&self.shared.members).expect(names);
     }
 
     /// Ends the streams of all members.

@@ -7,7 +7,7 @@ use super::{
 use crate::clock;
 use crate::identity::{
     Authority, Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, Lives, PendingKey,
-    Registrar, ServerName, server_config,
+    Registrar, Role, ServerName, server_config,
 };
 use crate::protocol::fleet_server::FleetServer;
 use crate::transport::{Listening, incoming};
@@ -144,6 +144,7 @@ impl CoordinatorServer {
         let alerts = AlertStore::open(&folder.join(ALERTS))?;
         let programs = Programs::open(ProgramStore::open(&folder.join(PROGRAMS)).map_err(ProgramError::from)?)?;
         let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts, programs);
+        coordinator.expect(registrar.revocations().names(Role::Agent, clock::seconds()));
         let path = folder.join(AUDIT);
         let audit = AuditLog::open(&path).map_err(failed("open", &path))?;
         let not_here = |why| CoordinatorError::Listen { address: listen, why };

@@ -4,10 +4,10 @@ use super::facts::CertificateFacts;
 use super::files::{Folder, NewFile};
 use super::lives::{LONGEST, SKEW};
 use super::state::{Kind, StateFile};
-use super::{Identity, IdentityError, MemberName, Serial};
+use super::{Identity, IdentityError, MemberName, Role, Serial};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +15,9 @@ const FILE: Kind = Kind {
     name: "certificates.json",
     remedy: "restore it from a backup: without it, revoked certificates would be accepted again; if there is none, create another authority",
 };
+
+/// The most certificates of a name in the register. A member that renews in time has two.
+const MOST: usize = 16;
 
 /// The certificates that were issued to members and have not expired, and those that are revoked, in `certificates.json`.
 ///
@@ -86,7 +89,12 @@ impl Revocations {
         let entry = Entry { member: issued.subject.member()?.clone(), not_after: issued.not_after };
         self.change(now, |content| {
             renews.map_or(Ok(()), |old| content.check(old))?;
+            let name = entry.member.name.clone();
             content.issued.insert(issued.serial.clone(), entry);
+            // Each first certificate needs a token; a member renews as often as it likes.
+            if renews.is_some() {
+                content.keep_newest(&name);
+            }
             Ok(())
         })
     }
@@ -147,6 +155,18 @@ impl Revocations {
         valid.count() as u64
     }
 
+    /// The names with a valid certificate of a role, each once.
+    #[must_use]
+    pub fn names(&self, role: Role, now: u64) -> Vec<String> {
+        let current = self.current.load();
+        let is_valid = |serial: &Serial, entry: &Entry| {
+            entry.member.role == role && now <= entry.not_after && !current.is_revoked(&entry.member, serial)
+        };
+        let valid = current.issued.iter().filter(|(serial, entry)| is_valid(serial, entry));
+        let names: BTreeSet<_> = valid.map(|(_, entry)| entry.member.name.to_string()).collect();
+        names.into_iter().collect()
+    }
+
     /// Reads what other processes have changed.
     ///
     /// # Errors
@@ -184,6 +204,17 @@ impl Content {
         match self.is_revoked(member, &certificate.serial) {
             true => Err(IdentityError::Revoked { identity: member.clone(), serial: certificate.serial.clone() }),
             false => Ok(()),
+        }
+    }
+
+    /// Forgets the oldest certificates of a name that renews too often: they stay valid until they expire, unless the name is revoked. So the file has a
+    /// limit, whatever members do.
+    fn keep_newest(&mut self, name: &MemberName) {
+        let theirs = self.issued.iter().filter(|(_, entry)| entry.member.name == *name);
+        let mut theirs: Vec<_> = theirs.map(|(serial, entry)| (entry.not_after, serial.clone())).collect();
+        theirs.sort_by_key(|(not_after, _)| std::cmp::Reverse(*not_after));
+        for (_, serial) in theirs.into_iter().skip(MOST) {
+            self.issued.remove(&serial);
         }
     }
 
@@ -248,6 +279,26 @@ mod tests {
             assert!(revoked(&revocations, &agent));
             assert_eq!(revocations.valid(NOW + 12), 2);
         }
+    }
+
+    #[test]
+    fn a_name_that_renews_too_often_has_a_limit_and_can_be_revoked() {
+        let (_dir, revocations) = opened();
+        let all: Vec<_> = (0..40).map(|day| certificate("a", "agent", NOW + (1 + day) * DAY)).collect();
+        let other = certificate("b", "agent", NOW + 1);
+        revocations.register(&all[0], None, NOW).unwrap();
+        revocations.register(&other, None, NOW).unwrap();
+        for pair in all.windows(2) {
+            revocations.register(&pair[1], Some(&pair[0]), NOW).unwrap();
+        }
+        assert_eq!(revocations.valid(NOW), MOST as u64 + 1);
+        assert_eq!(revocations.names(Role::Agent, NOW), ["a", "b"]);
+        assert_eq!(revocations.names(Role::Agent, NOW + DAY), ["a"]);
+        assert!(revocations.names(Role::Reader, NOW).is_empty());
+        assert!(all.iter().all(|certificate| !revoked(&revocations, certificate)));
+        revocations.revoke(&"a".parse().unwrap(), NOW).unwrap();
+        assert!(all.iter().all(|certificate| revoked(&revocations, certificate)));
+        assert_eq!(revocations.names(Role::Agent, NOW), ["b"]);
     }
 
     #[test]
