@@ -235,7 +235,7 @@ fn member_json(member: &Member) -> Value {
     json!({
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
         "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
-        "version": member.version, "source": member.source,
+        "version": member.version, "source": member.source, "schema": member.schema,
     })
 }
 

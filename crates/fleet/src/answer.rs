@@ -35,7 +35,7 @@ mod partial;
 mod print;
 mod rows;
 
-pub use asked::{AskError, Asked, Extent, Texts};
+pub use asked::{AskError, Asked, Extent, Texts, schema_name};
 pub use ipc::{IpcError, IpcLimits};
 pub use merge::{Merged, Merging};
 pub use partial::Partial;

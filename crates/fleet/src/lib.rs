@@ -6,6 +6,7 @@
 //! - [`agent`]: a host's side: [`Served`](agent::Served) serves a folder that is being recorded.
 //! - [`answer`]: what hosts compute for a question, and how their parts become one answer.
 //! - [`program`]: control programs: what agents compute, and what the coordinator asks and raises.
+//! - [`journey`]: who delayed a packet: its way through the queues of several hosts.
 //! - [`client`]: the calls of people and programs.
 //! - [`identity`] and [`transport`]: names, roles, certificates, and TLS with them. [`protocol`] has the messages.
 
@@ -18,6 +19,7 @@ mod clock;
 pub mod coordinator;
 pub mod cut;
 pub mod identity;
+pub mod journey;
 mod locked;
 pub mod program;
 pub mod protocol;

@@ -7,6 +7,7 @@ mod cut;
 #[cfg(target_os = "linux")]
 mod hosts;
 mod identity;
+mod journeys;
 #[cfg(target_os = "linux")]
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;

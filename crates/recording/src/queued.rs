@@ -5,6 +5,7 @@ use crate::keep_options::KeepOptions;
 use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
 use queuescope_analysis::Lasting;
+use queuescope_archive::Recorder;
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Frames;
 use queuescope_log::{packet, queued};
@@ -15,6 +16,7 @@ use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Writes records of the schema `queued` to a folder.
 #[derive(Debug)]
@@ -33,6 +35,11 @@ impl QueuedLog {
         let recording = Recording::open(path, queued::schema(), keeping, None, notes)?;
         recording.go_on();
         Ok(Self { recording, record: Box::new([0; queued::SIZE]) })
+    }
+
+    /// The recorder, for readers in other threads. [`finish`](Self::finish) fails while one of these is left.
+    pub fn recorder(&self) -> Arc<Recorder> {
+        self.recording.shared_recorder()
     }
 
     /// Records that a packet with these headers left the queue.

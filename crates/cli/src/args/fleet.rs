@@ -301,6 +301,10 @@ pub struct FleetQuery {
     #[arg(long, value_name = "NAME")]
     pub filter: Option<String>,
 
+    /// Which records: packet, those of captures, or queued, those of queues. Only hosts that have them are asked [default: packet]
+    #[arg(long, value_name = "SCHEMA")]
+    pub schema: Option<String>,
+
     /// Ask about a cut: its number, or new to make one
     #[arg(long, value_name = "N|new")]
     pub cut: Option<String>,

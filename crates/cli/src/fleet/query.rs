@@ -7,7 +7,6 @@ use crate::terminal::note;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_fleet::answer::{Asked, IpcLimits, Merged, write_answer};
 use queuescope_fleet::protocol::QueryRequest;
-use queuescope_log::Schema;
 use queuescope_recording::query::Form;
 use queuescope_wire::Nanos;
 use std::cell::RefCell;
@@ -34,9 +33,10 @@ pub fn run(args: &FleetQuery) -> Result<Outcome> {
         members: args.member.clone(),
         within: args.within.0 / 1_000_000,
         filter: args.filter.clone().unwrap_or_default(),
+        schema: args.schema.clone().unwrap_or_default(),
     };
     // Check the question before it is sent.
-    let asked = Asked::of_request(&request, Schema::packet()).map_err(|error| anyhow!("{error}"))?;
+    let asked = Asked::of_request(&request).map_err(|error| anyhow!("{error}"))?;
     let number = match args.cut.as_deref() {
         None => None,
         Some("new") => Some(None),

@@ -62,6 +62,14 @@ pub enum AskError {
          'count,sum(length)'), or group packets (--group dst_ip)"
     )]
     Packets,
+    /// No host has such records.
+    #[error(
+        "hosts have no records of `{name}`: there are packet (captured packets) and queued (packets that went through a queue)"
+    )]
+    Schema {
+        /// The schema of the question.
+        name: String,
+    },
     /// A text is too long.
     #[error("the text of a question has {bytes} bytes; at most {MOST_TEXT} are read")]
     Length {
@@ -74,6 +82,11 @@ pub enum AskError {
         /// Their number.
         columns: usize,
     },
+}
+
+/// The schema of the records that a question is about.
+pub fn schema_name(request: &QueryRequest) -> &str {
+    if request.schema.is_empty() { Schema::packet().name() } else { &request.schema }
 }
 
 impl Asked {
@@ -122,9 +135,14 @@ impl Asked {
     /// Parses a question to a coordinator.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
-    pub fn of_request(request: &QueryRequest, schema: &Schema) -> Result<Self, AskError> {
+    /// As [`new`](Self::new); also if hosts have no records of its schema.
+    pub fn of_request(request: &QueryRequest) -> Result<Self, AskError> {
         let QueryRequest { expression, select, group, top, .. } = request;
+        let schema = match schema_name(request) {
+            name if name == Schema::packet().name() => Schema::packet(),
+            name if name == Schema::queued().name() => Schema::queued(),
+            name => return Err(AskError::Schema { name: name.to_owned() }),
+        };
         Self::new(&Texts { expression, select, group, top: *top }, schema)
     }
 

@@ -28,6 +28,8 @@ struct Inner {
     number: u64,
     /// The folder of its alerts and positions.
     store: u64,
+    /// The schema of its records.
+    schema: String,
     /// Gone when the stream is over: then the agent sees its end.
     to: Mutex<Option<Sender<ToAgent>>>,
     is_over: watch::Sender<bool>,
@@ -47,6 +49,11 @@ impl Session {
     /// Names the folder that it records to.
     pub(super) fn store(&self) -> u64 {
         self.inner.store
+    }
+
+    /// The name of the schema of its records.
+    pub(super) fn schema(&self) -> &str {
+        &self.inner.schema
     }
 
     /// Sends a message, unless too many wait already.
@@ -143,6 +150,11 @@ impl Members {
         (open, absent)
     }
 
+    /// Whether a member may have records of a schema: it said so when it came last, or has not come yet.
+    pub fn may_have(&self, name: &str, schema: &str) -> bool {
+        self.members.get(name).is_none_or(|known| known.member.schema.is_empty() || known.member.schema == schema)
+    }
+
     /// The state of a member; absent if there is none of this name.
     pub fn state(&self, name: &str) -> State {
         self.members.get(name).map_or(State::Absent, |known| known.member.state())
@@ -217,6 +229,7 @@ impl Coordinator {
             name: name.to_owned(),
             version: shortened(&hello.version),
             source: shortened(&hello.source),
+            schema: shortened(&hello.schema),
             seen: clock::wall().0,
             ..Member::default()
         };
@@ -224,8 +237,8 @@ impl Coordinator {
         members.last += 1;
         let (to, messages) = channel(WAITING);
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
-        let (to, store) = (Mutex::new(Some(to)), hello.store);
-        let session = Session { inner: Arc::new(Inner { name: name_of, number, store, to, is_over }) };
+        let (to, store, schema) = (Mutex::new(Some(to)), hello.store, member.schema.clone());
+        let session = Session { inner: Arc::new(Inner { name: name_of, number, store, schema, to, is_over }) };
         let known = Known { member, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
         drop(members);

@@ -1,9 +1,8 @@
 //! Questions whose answers are merged.
 
 use super::{AskedMembers, Coordinator, CutError, Reply};
-use crate::answer::{AskError, Asked, IpcLimits, Merged, Merging, Partial, RowsError};
+use crate::answer::{AskError, Asked, IpcLimits, Merged, Merging, Partial, RowsError, schema_name};
 use crate::protocol::{MemberAnswer, Part, QueryRequest, QueryResponse, Question, State};
-use queuescope_log::Schema;
 use queuescope_wire::Nanos;
 use std::sync::Arc;
 
@@ -42,8 +41,7 @@ impl Coordinator {
     /// # Errors
     /// Fails if the question is wrong, or if the cut that it names is not there or void.
     pub async fn query(&self, request: QueryRequest) -> Result<QueryResponse, QueryError> {
-        // Hosts record headers of packets; those with other records answer with an error.
-        let asked = Arc::new(Asked::of_request(&request, Schema::packet())?);
+        let asked = Arc::new(Asked::of_request(&request)?);
         let Answered { merged, members } = self.answer(Arc::clone(&asked), request).await?;
         // This takes its time: other streams must not wait for it.
         let rows = tokio::task::spawn_blocking(move || merged.encode(&asked)).await;
@@ -56,12 +54,13 @@ impl Coordinator {
     /// Fails if the cut that it names is not there or void.
     pub async fn answer(&self, asked: Arc<Asked>, request: QueryRequest) -> Result<Answered, QueryError> {
         let limits = IpcLimits { bytes: self.options().part_bytes, rows: self.options().groups as usize };
+        let schema = schema_name(&request).to_owned();
         let QueryRequest { expression, select, group, from, to, cut, members, within, filter, .. } = request;
         let within = Nanos(within.saturating_mul(1_000_000)).min(LONGEST);
         let question = Question { expression, select, group, from, to, filter, ..Question::default() };
         // It is never closed.
         let _turn = self.shared.merging.acquire().await;
-        let replies = self.ask(AskedMembers { question, members, cut, within }).await?;
+        let replies = self.ask(AskedMembers { question, schema, members, cut, within }).await?;
         let merged = tokio::task::spawn_blocking(move || merged(&asked, limits, replies)).await;
         merged.map_err(|_| QueryError::Failed)
     }

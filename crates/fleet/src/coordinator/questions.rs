@@ -41,6 +41,8 @@ pub struct Reply {
 pub struct AskedMembers {
     /// The question; its number and position are set for each.
     pub question: Question,
+    /// The schema of the records that it is about: members with others are not asked. Empty: all are.
+    pub schema: String,
     /// Names of members; none: all, or all of the cut.
     pub members: Vec<String>,
     /// The number of a cut.
@@ -119,7 +121,7 @@ impl Coordinator {
     /// Fails if the cut that it names is not there, or void.
     pub async fn ask(&self, asked: AskedMembers) -> Result<Vec<Reply>, CutError> {
         let cut = asked.cut.map(|number| self.made_cut(number)).transpose()?;
-        let (sessions, mut replies) = self.asked(asked.members, cut.as_deref());
+        let (sessions, mut replies) = self.asked(asked.members, &asked.schema, cut.as_deref());
         let (to, mut come) = unbounded_channel();
         let number = lock(&self.shared.questions).open(&sessions, to);
         let _open = OpenQuestion { coordinator: self, number };
@@ -149,7 +151,7 @@ impl Coordinator {
 
     /// The streams that get a question to members with these names, or to all members or those of a cut if there are no names; and the
     /// replies for the others.
-    fn asked(&self, names: Vec<String>, cut: Option<&MadeCut>) -> (Vec<Session>, Vec<Reply>) {
+    fn asked(&self, names: Vec<String>, schema: &str, cut: Option<&MadeCut>) -> (Vec<Session>, Vec<Reply>) {
         let not = |name: &str, state, problem: &str| Reply {
             name: name.to_owned(),
             state,
@@ -168,7 +170,21 @@ impl Coordinator {
             }
             _ => names,
         };
-        let (mut sessions, absent) = lock(&self.shared.members).sessions(&names);
+        let (mut sessions, mut absent) = lock(&self.shared.members).sessions(&names);
+        if !schema.is_empty() {
+            let is_named = |name: &str| names.iter().any(|named| named == name);
+            sessions.retain(|session| {
+                let is_right = session.schema() == schema;
+                if !is_right && is_named(session.name()) {
+                    let problem =
+                        format!("it has records of `{}`, and the question is about `{schema}`", session.schema());
+                    replies.push(not(session.name(), State::Failed, &problem));
+                }
+                is_right
+            });
+            let members = lock(&self.shared.members);
+            absent.retain(|name| is_named(name) || members.may_have(name, schema));
+        }
         replies.extend(absent.iter().map(|name| not(name, State::Absent, "it has no open stream")));
         if let Some(cut) = cut {
             sessions.retain(|session| {

@@ -2,7 +2,7 @@
 //! `QUEUESCOPE_SEEDS` sets the number of seeds.
 
 mod errors;
-mod simulated;
+pub mod simulated;
 
 #[allow(dead_code, reason = "other tests need more of it")]
 #[path = "../../../sim/tests/recipes/networks.rs"]
@@ -16,8 +16,8 @@ use queuescope_wire::{Ecn, FlowKey, Nanos};
 use simulated::{Added, Arrivals, Ran, Runs, host, pair, play, run};
 use std::collections::BTreeSet;
 
-/// The number of seeds for each recipe: 2, or the value of the environment variable.
-fn seeds() -> std::ops::Range<u64> {
+/// The number of seeds for each test: 2, or the value of the environment variable.
+pub fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("QUEUESCOPE_SEEDS").ok().and_then(|count| count.parse().ok());
     0..count.unwrap_or(2)
 }

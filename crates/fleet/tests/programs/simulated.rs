@@ -1,6 +1,7 @@
 //! A fleet whose hosts are those of a simulated network: each host has an agent that records what arrives, and all agents have one coordinator.
 
 use super::networks::{Network, address};
+use queuescope_archive::Recorder;
 use queuescope_fleet::agent::Served;
 use queuescope_fleet::coordinator::{AlertStore, Coordinator, CoordinatorOptions, ProgramStore, Programs};
 use queuescope_fleet::protocol::Alert;
@@ -19,7 +20,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 /// Longer than a busy machine takes for anything that tests wait for.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// A step of simulated time.
 const STEP: u64 = 1_000_000;
 
@@ -130,7 +131,7 @@ pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
         })
         .collect();
     for (node, recording) in &recordings {
-        attach(&runtime, &coordinator, *node, recording);
+        attach(&runtime, &coordinator, &host(*node), recording.shared_recorder(), recording.path());
     }
     if matches!(runs, Runs::After { .. }) {
         let coordinator = coordinator.clone();
@@ -160,7 +161,8 @@ pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
     Ran { raised, of_agents, packets: arrivals.records.len() }
 }
 
-fn coordinator(folder: &Path) -> Coordinator {
+/// A coordinator in a folder.
+pub fn coordinator(folder: &Path) -> Coordinator {
     let alerts = AlertStore::open(&folder.join("alerts.jsonl")).unwrap_or_else(|error| panic!("{error}"));
     let store = ProgramStore::open(&folder.join("programs")).unwrap_or_else(|error| panic!("{error}"));
     let programs = Programs::open(store).unwrap_or_else(|error| panic!("{error}"));
@@ -170,10 +172,10 @@ fn coordinator(folder: &Path) -> Coordinator {
 }
 
 /// Connects a host's agent to the coordinator, without a network between them.
-fn attach(runtime: &Runtime, coordinator: &Coordinator, node: NodeId, recording: &Recording) {
+pub fn attach(runtime: &Runtime, coordinator: &Coordinator, name: &str, recorder: Arc<Recorder>, path: &Path) {
     let shed = Arc::new(AtomicU64::new(0));
-    let served = Served::new(recording.shared_recorder(), recording.path().to_owned(), "a simulation".to_owned(), shed);
-    let (session, come) = coordinator.attach(&host(node), served.hello()).unwrap_or_else(|error| panic!("{error}"));
+    let served = Served::new(recorder, path.to_owned(), "a simulation".to_owned(), shed);
+    let (session, come) = coordinator.attach(name, served.hello()).unwrap_or_else(|error| panic!("{error}"));
     let (go, mut from_agent) = channel(64);
     runtime.spawn(async move { served.session(ReceiverStream::new(come).map(Ok::<_, String>), go, || ()).await });
     let coordinator = coordinator.clone();
