@@ -17,8 +17,12 @@ use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
 use tokio_stream::StreamExt;
 
+mod network;
 mod program;
 mod query;
+mod way;
+
+pub use network::{Network, Refused};
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";
@@ -39,6 +43,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Query(args) => query::run(args),
         Fleet::Alerts(args) => alerts(args),
         Fleet::Program(what) => program::run(what),
+        Fleet::Why(args) => way::run(args),
     }
 }
 

@@ -2,22 +2,32 @@
 
 use crate::args::Live;
 use crate::expressions::{analysis_error, expression_error};
+#[cfg(feature = "fleet")]
+use crate::fleet::{Access, Network, Refused};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
 use crate::queued;
 use crate::terminal::note;
+#[cfg(feature = "fleet")]
+use anyhow::Context as _;
 use anyhow::Result;
+#[cfg(feature = "fleet")]
+use queuescope_fleet::agent::Served;
 use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{ProbeError, now};
 use queuescope_monitor::{Attached, Reporter, Screen, Unwritten, WatchError, give_up};
 use queuescope_recording::Outputs;
+#[cfg(feature = "fleet")]
+use queuescope_recording::QueuedLog;
 use queuescope_report::model::{Acting, Burst, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::Nanos;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
+#[cfg(feature = "fleet")]
+use std::sync::Arc;
 
 /// Runs `live`; `seer` sees the processes of other users.
 ///
@@ -39,6 +49,8 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
         attached => attached.map_err(watch_error)?,
     };
     let log = queued::open(&args.queued)?;
+    #[cfg(feature = "fleet")]
+    let (network, refused) = serve(args, log.as_ref(), &stop)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?.shifting_times(attached.to_epoch());
     let lines =
         Lines { interface: &args.interface, is_json, is_output_closed: false, lines_lost: None, is_torn: false };
@@ -47,7 +59,12 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
         anstream::eprintln!("{obstacle}: bursts are printed as they end, and the report at the end (Ctrl-C)");
     }
     let end = args.run_time.duration.map_or(Nanos::MAX, |time| now().saturating_add(time));
-    let (mut report, outputs, lines) = watch.run(end)?;
+    let watched = watch.run(end);
+    #[cfg(feature = "fleet")]
+    if let Some(network) = network {
+        network.end();
+    }
+    let (mut report, outputs, lines) = watched?;
     let written = outputs.finish()?.ended_by(Some(&stop));
     report.skipped.extend(written.notes());
     if written.recorded.is_none() {
@@ -56,7 +73,24 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     report.skipped.extend(lines.lines_lost());
     let lines_lost = lines.end(&report);
     let damage: Vec<_> = written.damage().into_iter().chain(lines_lost).collect();
+    #[cfg(feature = "fleet")]
+    refused.check()?;
     Ok(Outcome::from_damage((!damage.is_empty()).then(|| damage.join("; "))))
+}
+
+/// Serves the coordinator of a fleet, if there is one, until the network is ended.
+#[cfg(feature = "fleet")]
+fn serve(args: &Live, log: Option<&QueuedLog>, stop: &Stop) -> Result<(Option<Network>, Refused)> {
+    let refused = Refused::default();
+    let (Some(fleet), Some(log), Some(folder)) = (&args.fleet, log, &args.queued.log) else {
+        return Ok((None, refused));
+    };
+    let access = Access::open(fleet)?;
+    // The kernel's losses are in the report; they are not known before it ends.
+    let source = format!("queue of {}", args.interface);
+    let served = Served::new(log.recorder(), folder.clone(), source, Arc::default());
+    let network = Network::start(served, access, stop.clone(), refused.clone()).context("cannot start threads")?;
+    Ok((Some(network), refused))
 }
 
 /// Words an error in an option, and points at the faulty part of an expression.

@@ -1,8 +1,9 @@
 //! A fleet of one host, by the commands that the guide shows.
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
-use crate::namespaces::{alone, ip, until};
+use crate::namespaces::{Ends, alone, ip, until};
 use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -152,6 +153,60 @@ fn fleet(dir: &Path) {
     assert_eq!(coordinator.end().0, Some(0));
     // What the agent recorded is a folder like any other.
     assert!(printed(dir, "query log --select count").contains("packets of log"));
+}
+
+#[test]
+fn a_host_that_records_a_queue_says_who_delayed_a_packet() {
+    let ends = match Ends::new("tbf rate 20mbit burst 10kb limit 300kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: a_host_that_records_a_queue_says_who_delayed_a_packet: {why}"),
+    };
+    ends.near.run(|| {
+        ip("ip link set lo up").expect("it is there");
+        let dir = tempfile::tempdir().expect("there is room");
+        who_delayed(dir.path());
+    });
+}
+
+fn who_delayed(dir: &Path) {
+    let admin = "--credentials home/admin";
+    printed(dir, "coordinator init home --name monitor.example");
+    let mut coordinator = Background::start(dir, "coordinator run home");
+    let _notes = coordinator.says("listens on");
+    let none = run(dir, &format!("fleet why {admin}"));
+    let message = String::from_utf8_lossy(&none.stderr);
+    assert!(none.status.code() == Some(2) && message.contains("no host records what a queue does"), "{message}");
+    let token = printed(dir, &format!("fleet invite router {admin}"));
+    printed(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials me", token.trim()));
+    let without = run(dir, "live near0 --credentials me --for 1s");
+    assert_eq!(without.status.code(), Some(2), "it needs --log: {without:?}");
+    let mut live = Background::start(dir, "live near0 --every-packet --log queue --credentials me");
+    let _notes_of_live = live.says("attached to the coordinator");
+    let sockets = [9_001, 9_002].map(|port| {
+        let socket = UdpSocket::bind(("10.9.0.1", port)).expect("there is a port");
+        socket.connect("10.9.0.2:9").expect("it can be");
+        socket
+    });
+    let way = until("packets waited, and their records are there", || {
+        // Nobody listens there; errors come later.
+        sockets.iter().for_each(|socket| (0..40).for_each(|_| drop(socket.send(&[0; 1_000]))));
+        let way = run(dir, &format!("fleet why udp --json {admin}"));
+        let way = serde_json::from_slice::<serde_json::Value>(&way.stdout).ok()?;
+        (way["hops"][0]["culprits"].as_array().is_some_and(|culprits| culprits.len() == 2)).then_some(way)
+    });
+    let hop = &way["hops"][0];
+    assert_eq!((&hop["host"], &way["blamed"]), (&"router".into(), &0.into()), "{way}");
+    // What left meanwhile took the time that the packet waited: 20 Mb/s are 2500 bytes in a millisecond.
+    let bytes: u64 = hop["culprits"].as_array().into_iter().flatten().filter_map(|flow| flow["bytes"].as_u64()).sum();
+    let wait = hop["wait_ns"].as_u64().expect("it is a number");
+    assert!(wait > 1_000_000 && bytes as f64 > 0.5 * wait as f64 * 2.5e-3, "{way}");
+    let text = printed(dir, &format!("fleet why 'udp' {admin}").replace('\'', ""));
+    assert!(text.contains("the longest wait") && text.contains("10.9.0.1:9001 > 10.9.0.2:9 UDP"), "{text}");
+    let members = printed(dir, &format!("fleet query --schema queued --select count --csv {admin}"));
+    assert!(members.starts_with("count\n") && members != "count\n0\n", "{members}");
+    let (status, report) = live.end();
+    assert_eq!(status, Some(0), "{report}");
+    assert_eq!(coordinator.end().0, Some(0));
 }
 
 /// A program of `recipes/fleet` is checked, added, raises an alert, and is removed.

@@ -70,6 +70,10 @@ pub enum Fleet {
     ///
     /// Each host evaluates the question on its own records. The answer names the hosts whose part is missing.
     Query(FleetQuery),
+    /// Show the way of a packet through the queues of all hosts: how long it waited in each, and what left it meanwhile.
+    ///
+    /// Of the packets that match, it is the one that waited longest in one queue. Hosts that record queues (live --log --credentials) are asked.
+    Why(FleetWhy),
     /// Print the alerts of all hosts, a line of JSON each.
     Alerts(FleetAlerts),
     /// Add, list and remove control programs: what hosts compute, and what the coordinator asks and raises.
@@ -322,6 +326,42 @@ pub struct FleetQuery {
     pub csv: bool,
 
     /// Print lines of JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet why`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 if all hosts answered fully; 1 if a part is missing (which is printed); 2 if there is no packet.\n\n\
+                        Example: queuescope fleet why 'src_ip == 10.0.0.4 and tcp' --from 2026-11-27T12:00:00Z --credentials me"
+)]
+pub struct FleetWhy {
+    /// Which packets: an expression as for queuescope query, or all
+    #[arg(value_name = "EXPRESSION")]
+    pub expression: Option<String>,
+
+    /// Only packets that left a queue from this time on: a date such as 2026-11-27T12:00:00Z
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub from: Option<Nanos>,
+
+    /// Only packets that left a queue before this time
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub to: Option<Nanos>,
+
+    /// The most flows that are named at each queue; the bytes of the others are summed up
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub flows: usize,
+
+    /// How long to wait for each host
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub within: Nanos,
+
+    /// Print one line of JSON
     #[arg(long)]
     pub json: bool,
 

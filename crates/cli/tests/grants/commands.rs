@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 86] = [
+pub const COMMANDS: [&str; 88] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -54,6 +54,7 @@ pub const COMMANDS: [&str; 86] = [
     "live lo --for 1ms --policy-file {M}",
     "live lo --for 1ms --pcapng {M}",
     "live lo --for 1ms --log {M}",
+    "live lo --for 1ms --log {new} --credentials {M}",
     "capture lo --for 1ms -o {M}",
     "capture lo --for 1ms --log {M}",
     "capture lo --for 1ms --log {new} --definitions {M}",
@@ -69,6 +70,7 @@ pub const COMMANDS: [&str; 86] = [
     "fleet cut --credentials {M}",
     "fleet query --credentials {M}",
     "fleet alerts --credentials {M}",
+    "fleet why --credentials {M}",
     "fleet program add a {M} --credentials {new}",
     "fleet program add a {cap} --credentials {M}",
     "fleet program check {M}",
