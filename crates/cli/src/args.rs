@@ -46,8 +46,8 @@ pub use doctor::Doctor;
 pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
-    Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin,
-    FleetMembers, FleetQuery, FleetRevoke, RoleName,
+    AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite,
+    FleetJoin, FleetMembers, FleetQuery, FleetRevoke, RoleName,
 };
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
