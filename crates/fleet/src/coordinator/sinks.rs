@@ -48,6 +48,8 @@ use worker::Worker;
 /// The most alerts and bytes of text that are sent together.
 const BATCH: usize = 100;
 const BATCH_BYTES: usize = 256 << 10;
+/// Alerts among which repeats are recognised.
+const AMONG: u64 = 100_000;
 /// Time for all sinks to end, which is more than each of them takes unless its system call does not return.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -110,6 +112,7 @@ impl PreparedSinks {
             let file = PositionFile::new(folder, address)?;
             let params = DeliveryParams {
                 once: options.once,
+                among: AMONG,
                 backlog: options.backlog.max(1),
                 batch: BATCH,
                 batch_bytes: BATCH_BYTES,

@@ -10,8 +10,8 @@ use std::mem;
 
 /// Alerts that are remembered to recognise repeats: some 2 MB.
 const REMEMBERED: usize = 16_384;
-/// Alerts that are read together.
-const READ: usize = 256;
+/// Alerts that are read together. Each can have a megabyte.
+const READ: usize = 32;
 /// The longest pause that a receiver can ask for.
 const LONGEST_PAUSE: Nanos = Nanos(3_600_000_000_000);
 
@@ -28,6 +28,8 @@ pub(super) trait Stored {
 pub(super) struct DeliveryParams {
     /// Equal alerts within this time are sent once; 0 sends all.
     pub once: Nanos,
+    /// Repeats are recognised among this many alerts, at least 1, and then begin again: a restart reads no more than these.
+    pub among: u64,
     /// The most alerts that wait: when there are more, the oldest are left out.
     pub backlog: u64,
     /// The most alerts that are sent together, at least 1.
@@ -267,7 +269,7 @@ impl Delivery {
         trouble.left_out += left_out;
     }
 
-    /// The position moves past alerts that were not sent: later ones are no repeats of them.
+    /// The position moves past alerts that were not sent. Later ones do not count as repeats of them, or of any before.
     fn begin_after(&mut self, position: u64) {
         self.held.clear();
         self.repeats.clear();
@@ -276,6 +278,9 @@ impl Delivery {
     }
 
     fn compose(&mut self, alerts: &impl Stored) {
+        if (self.position + 1).saturating_sub(self.since) >= self.params.among {
+            self.begin_after(self.position);
+        }
         let mut bytes = 0;
         loop {
             let from = self.held.back().map_or(self.position, |last| last.through) + 1;

@@ -181,7 +181,7 @@ impl World {
 
 fn params(once: u64, backlog: u64, batch: usize) -> DeliveryParams {
     let backoff = Backoff::between(Nanos(SECOND), Nanos(8 * SECOND));
-    DeliveryParams { once: Nanos(once), backlog, batch, batch_bytes: 200, backoff }
+    DeliveryParams { once: Nanos(once), among: 1_000, backlog, batch, batch_bytes: 200, backoff }
 }
 
 fn numbered(alerts: &[(u8, u64)]) -> Vec<Alert> {
@@ -211,8 +211,9 @@ proptest! {
     #[test]
     fn each_alert_comes_at_least_once_in_order(
         alerts in prop::collection::vec((0..3u8, 0..40u64), 0..40), events in events(), once in 0..12u64, batch in 1..6usize,
+        among in 1..40u64,
     ) {
-        let mut world = World::new(numbered(&alerts), params(once, u64::MAX, batch));
+        let mut world = World::new(numbered(&alerts), DeliveryParams { among, ..params(once, u64::MAX, batch) });
         events.iter().for_each(|event| world.happens(event));
         world.finish();
         prop_assert_eq!(world.lost(), Vec::<u64>::new());
