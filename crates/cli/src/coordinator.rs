@@ -56,9 +56,9 @@ fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
     let (refused, sent) = runtime.block_on(async {
         let server = CoordinatorServer::open(&args.folder, args.listen, options).await?;
         let address = server.address().map_err(|why| CoordinatorError::Listen { address: args.listen, why })?;
-        note(&format!("the coordinator listens on {address}"));
         let coordinator = server.coordinator().clone();
         let sinks = server.start_sinks(sinks)?;
+        note(&format!("the coordinator listens on {address}"));
         let refused = server.serve(until_stopped(&stop, &coordinator)).await?;
         let ended = tokio::task::spawn_blocking(move || sinks.stop()).await;
         if !ended.unwrap_or(false) {
