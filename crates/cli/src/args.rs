@@ -46,9 +46,9 @@ pub use doctor::Doctor;
 pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
-    Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin,
-    FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetWhy, ProgramAdd, ProgramFile, ProgramList, ProgramRemove,
-    RoleName,
+    AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite,
+    FleetJoin, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetWhy, ProgramAdd, ProgramFile, ProgramList,
+    ProgramRemove, RoleName,
 };
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};

@@ -1,11 +1,14 @@
 //! `queuescope coordinator`: makes and runs the coordinator of a fleet.
 
-use crate::args::{Coordinator, CoordinatorInit, CoordinatorRun};
+use crate::args::{AlertSending, Coordinator, CoordinatorInit, CoordinatorRun};
 use crate::fleet::{note_address, runtime};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
 use anyhow::{Context, Result};
-use queuescope_fleet::coordinator::{self as fleet, CoordinatorError, CoordinatorOptions, CoordinatorServer, create};
+use queuescope_fleet::coordinator::{
+    self as fleet, CoordinatorError, CoordinatorOptions, CoordinatorServer, PreparedSinks, SinkOptions, SinkReport,
+    create,
+};
 use queuescope_ingest::Stop;
 use queuescope_report::format::count;
 use std::time::Duration;
@@ -49,13 +52,24 @@ fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let runtime = runtime().context("cannot start threads")?;
     let options = CoordinatorOptions { lease: args.lease, ..CoordinatorOptions::default() };
-    let refused = runtime.block_on(async {
-        let Some(server) = open(args, options, &stop).await? else { return Ok(0) };
+    let sinks = PreparedSinks::new(sink_options(&args.sending))?;
+    let (refused, sent) = runtime.block_on(async {
+        let Some(server) = open(args, options, &stop).await? else { return Ok((0, Vec::new())) };
         let address = server.address().map_err(|why| CoordinatorError::Listen { address: args.listen, why })?;
-        note(&format!("the coordinator listens on {address}"));
         let coordinator = server.coordinator().clone();
-        server.serve(until_stopped(&stop, &coordinator)).await
+        let sinks = server.start_sinks(sinks)?;
+        note(&format!("the coordinator listens on {address}"));
+        let refused = server.serve(until_stopped(&stop, &coordinator)).await?;
+        let ended = tokio::task::spawn_blocking(move || sinks.stop()).await;
+        if !ended.unwrap_or(false) {
+            note("a sink did not end in time; what it was sending is sent again after the next start");
+        }
+        note_troubles(&coordinator);
+        anyhow::Ok((refused, coordinator.sinks()))
     })?;
+    for report in &sent {
+        note(&counts(report));
+    }
     if refused > 0 {
         note(&format!("{} connections were refused, without a valid certificate or over the limit", count(refused)));
     }
@@ -88,8 +102,40 @@ async fn open(
 async fn until_stopped(stop: &Stop, coordinator: &fleet::Coordinator) {
     while !stop.is_requested() {
         tokio::time::sleep(LOOK).await;
-        if let Some(trouble) = coordinator.trouble() {
-            note(&trouble);
+        note_troubles(coordinator);
+    }
+}
+
+fn note_troubles(coordinator: &fleet::Coordinator) {
+    while let Some(trouble) = coordinator.trouble() {
+        note(&trouble);
+    }
+}
+
+fn sink_options(args: &AlertSending) -> SinkOptions {
+    SinkOptions {
+        sinks: args.send.clone(),
+        once: args.send_once,
+        backlog: args.send_backlog,
+        token: args.send_token.clone(),
+        authority: args.send_authority.clone(),
+        ..SinkOptions::default()
+    }
+}
+
+/// What a sink did.
+fn counts(report: &SinkReport) -> String {
+    let stats = report.stats;
+    let mut text = format!("{}: {} alerts sent", report.sink, count(stats.sent));
+    for (number, what) in [
+        (stats.repeats, "repeats left out"),
+        (stats.refused, "refused and dropped"),
+        (stats.left_out, "left out because too many waited"),
+        (stats.retried, "attempts failed"),
+    ] {
+        if number > 0 {
+            text += &format!(", {} {what}", count(number));
         }
     }
+    text
 }

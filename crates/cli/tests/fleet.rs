@@ -91,11 +91,72 @@ fn a_host_joins_records_and_answers() {
     });
 }
 
+/// Runs a coordinator that sends alerts to a file until `is_done`, and ends it with SIGTERM, or with SIGKILL.
+fn sends_until(dir: &Path, is_killed: bool, is_done: impl Fn() -> bool) {
+    let mut coordinator = Background::start(dir, "coordinator run home --listen 127.0.0.1:0 --send jsonl:sent.jsonl");
+    let mut notes = coordinator.says("listens on 127.0.0.1:");
+    until("the sink has done it", || is_done().then_some(()));
+    if is_killed {
+        coordinator.0.kill().expect("it runs");
+    } else {
+        assert_eq!(coordinator.end().0, Some(0));
+        let mut rest = String::new();
+        notes.read_to_string(&mut rest).expect("it is text");
+        assert!(rest.contains("jsonl:sent.jsonl: ") && rest.contains(" alerts sent"), "{rest}");
+    }
+}
+
+#[test]
+fn alerts_go_to_a_file_once_over_restarts() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = dir.path();
+    printed(dir, "coordinator init home --name monitor.example");
+    // Alerts from before the sink's first start are not sent.
+    let store = |number: u64| {
+        let path = dir.join("home/alerts.jsonl");
+        let mut text = std::fs::read_to_string(&path).unwrap_or_default();
+        text += &format!(
+            "{{\"number\":{number},\"member\":\"web-1\",\"store\":1,\"sequence\":{number},\"trigger\":\"busy-{number}\",\"at_ns\":5,\
+             \"value\":1.5,\"packets\":2}}\n"
+        );
+        std::fs::write(&path, text).expect("there is room");
+    };
+    let sent = || {
+        let text = std::fs::read_to_string(dir.join("sent.jsonl")).unwrap_or_default();
+        let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON");
+        text.lines().map(|text| line(text)["number"].as_u64().expect("it has a number")).collect::<Vec<_>>()
+    };
+    let is_saved = |number: u64| {
+        let mut files =
+            std::fs::read_dir(dir.join("home/sinks")).expect("it is there").map(|file| file.expect("it is").path());
+        // While a file is replaced, the folder may show another name, or none.
+        let position = files.find(|path| path.extension().is_some_and(|kind| kind == "json"));
+        let text = position.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        text.contains(&format!("\"position\":{number},"))
+    };
+    store(1);
+    sends_until(dir, false, || is_saved(1));
+    store(2);
+    sends_until(dir, true, || is_saved(2));
+    assert_eq!(sent(), [2]);
+    store(3);
+    sends_until(dir, false, || is_saved(3));
+    sends_until(dir, false, || true);
+    assert_eq!(sent(), [2, 3]);
+
+    let twice = run(dir, "coordinator run home --send jsonl:a --send jsonl:a");
+    let message = String::from_utf8_lossy(&twice.stderr);
+    assert!(twice.status.code() == Some(2) && message.contains("jsonl:a is given twice"), "{message}");
+    let wrong = run(dir, "coordinator run home --send syslog:2001:db8::1:514");
+    let message = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(2) && message.contains("in brackets"), "{message}");
+}
+
 fn fleet(dir: &Path) {
     printed(dir, "coordinator init home --name monitor.example");
     let again = run(dir, "coordinator init home --name monitor.example");
     assert_eq!(again.status.code(), Some(2), "{again:?}");
-    let mut coordinator = Background::start(dir, "coordinator run home");
+    let mut coordinator = Background::start(dir, "coordinator run home --send jsonl:sent.jsonl");
     let _notes = coordinator.says("listens on 127.0.0.1:7401");
     let admin = "--credentials home/admin";
     let token = printed(dir, &format!("fleet invite host {admin}"));
@@ -131,6 +192,11 @@ fn fleet(dir: &Path) {
     });
     assert_eq!((&alert["number"], &alert["host"], &alert["trigger"]), (&1.into(), &"host".into(), &"many".into()));
 
+    let sent = until("the alert is sent", || {
+        let sent = std::fs::read_to_string(dir.join("sent.jsonl")).expect("the coordinator made it");
+        sent.lines().next().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"))
+    });
+    assert!(["number", "host", "trigger", "at_ns"].iter().all(|key| sent[key] == alert[key]), "{sent}");
     control_program(dir, admin);
 
     // Another coordinator waits in the same folder, and takes over when this one is killed.

@@ -11,6 +11,7 @@ mod query;
 mod questions;
 mod serve;
 mod service;
+mod sinks;
 
 pub use alerts::{AlertStore, AlertStoreError};
 pub use audit::{AuditEntry, AuditLog};
@@ -21,6 +22,10 @@ pub use query::{Answered, QueryError};
 pub use questions::{AskedMembers, Reply};
 pub use serve::{CoordinatorError, CoordinatorServer, create};
 pub use service::FleetService;
+pub use sinks::{
+    HostPort, HttpUrl, PreparedSinks, SinkAddress, SinkAddressError, SinkError, SinkLimits, SinkOptions, SinkReport,
+    SinkStats, Sinks, retry_after,
+};
 
 use crate::clock;
 use crate::locked::lock;
@@ -29,12 +34,17 @@ use cuts::Cuts;
 use members::{Members, shortened};
 use questions::Questions;
 use queuescope_wire::Nanos;
+use sinks::{SinkHost, SinkReports};
+use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 
 /// Queries whose answers are awaited and merged at the same time; others wait. Each takes the memory of all of its parts.
 const MERGED: usize = 4;
+/// Troubles that wait until they are read; older ones are left out.
+const TROUBLES: usize = 64;
 
 /// How a coordinator treats its members.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +82,9 @@ struct Shared {
     programs: Mutex<Programs>,
     /// Is notified when a program came, went, or ended a run.
     programs_changed: Notify,
-    trouble: Mutex<Option<String>>,
+    troubles: Mutex<VecDeque<String>>,
+    /// What each sink of alerts did.
+    sinks: Mutex<SinkReports>,
     /// Answers that are merged at the same time.
     merging: Semaphore,
 }
@@ -89,7 +101,8 @@ impl Coordinator {
                 alerts,
                 programs: Mutex::new(programs),
                 programs_changed: Notify::new(),
-                trouble: Mutex::default(),
+                troubles: Mutex::default(),
+                sinks: Mutex::default(),
                 merging: Semaphore::new(MERGED),
             }),
         }
@@ -105,14 +118,31 @@ impl Coordinator {
         &self.shared.alerts
     }
 
-    /// Why something could not be stored since the last call, if so.
+    /// The oldest trouble since the last calls: why something could not be stored or sent.
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.shared.trouble).take()
+        lock(&self.shared.troubles).pop_front()
+    }
+
+    /// Sends alerts to sinks until the result is dropped. `folder` has their positions; `fingerprint` is that of the authority, which
+    /// receivers can recognise.
+    ///
+    /// # Errors
+    /// Fails if a position cannot be read or written, or if a thread cannot be started.
+    pub fn start_sinks(&self, sinks: PreparedSinks, folder: &Path, fingerprint: &str) -> Result<Sinks, SinkError> {
+        let host: Arc<dyn SinkHost> = Arc::clone(&self.shared) as _;
+        let sinks = sinks.start(&host, folder, fingerprint)?;
+        *lock(&self.shared.sinks) = sinks.reports();
+        Ok(sinks)
+    }
+
+    /// What each sink did since [`start_sinks`](Self::start_sinks).
+    pub fn sinks(&self) -> Vec<SinkReport> {
+        lock(&self.shared.sinks).iter().map(|report| lock(report).clone()).collect()
     }
 
     /// Notes that something went wrong.
     fn troubled(&self, why: String) {
-        *lock(&self.shared.trouble) = Some(why);
+        self.shared.troubled(why);
     }
 
     /// The states of all members, by name.
@@ -174,5 +204,19 @@ impl Coordinator {
         if !session.send(ToAgent { message: Some(message) }) {
             self.detach(session);
         }
+    }
+}
+
+impl SinkHost for Shared {
+    fn alerts(&self) -> &AlertStore {
+        &self.alerts
+    }
+
+    fn troubled(&self, why: String) {
+        let mut troubles = lock(&self.troubles);
+        if troubles.len() == TROUBLES {
+            troubles.pop_front();
+        }
+        troubles.push_back(why);
     }
 }

@@ -1,6 +1,7 @@
 //! Arguments of `coordinator` and `fleet`.
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use queuescope_fleet::coordinator::SinkAddress;
 use queuescope_log::parse_date;
 use queuescope_wire::Nanos;
 use std::net::SocketAddr;
@@ -32,7 +33,8 @@ pub struct CoordinatorInit {
 /// Arguments of `coordinator run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 if it ended by SIGINT or SIGTERM, 2 if it could not run.\n\n\
-                        Example: queuescope coordinator run /var/lib/queuescope --listen 0.0.0.0:7401")]
+                        Examples: queuescope coordinator run /var/lib/queuescope --listen 0.0.0.0:7401\n          \
+                        queuescope coordinator run /var/lib/queuescope --send alertmanager:https://alerts.example.net:9093 --send syslog:/dev/log")]
 pub struct CoordinatorRun {
     /// The folder that coordinator init made
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -49,6 +51,36 @@ pub struct CoordinatorRun {
     /// If another process runs this coordinator, wait, and take over when it ends. Both need the same folder and address
     #[arg(long)]
     pub standby: bool,
+
+    /// Alerts to other systems.
+    #[command(flatten)]
+    pub sending: AlertSending,
+}
+
+/// Where and how alerts are sent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sending alerts")]
+pub struct AlertSending {
+    /// Send alerts to another system; may be repeated: jsonl:PATH (- for standard output), webhook:URL, alertmanager:URL, syslog:HOST:PORT (UDP),
+    /// syslog+tcp:HOST:PORT, or syslog:/dev/log. The first start with a sink begins with the alerts that come from then on
+    #[arg(long, value_name = "SINK")]
+    pub send: Vec<SinkAddress>,
+
+    /// Send equal alerts (same host, trigger and detail) once in this time, by their own times; 0 sends all
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = once, requires = "send")]
+    pub send_once: Nanos,
+
+    /// The most alerts that wait for a sink that does not take them: when there are more, the oldest are not sent to it
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..), requires = "send")]
+    pub send_backlog: u64,
+
+    /// A file with a token, which requests to webhooks and Alertmanager carry in the field Authorization. They must be on one host, over https
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "send")]
+    pub send_token: Option<PathBuf>,
+
+    /// A file with certificates in PEM of authorities that https servers may have certificates of, beside those of this machine
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "send")]
+    pub send_authority: Option<PathBuf>,
 }
 
 /// The subcommands of `fleet`.
@@ -390,6 +422,11 @@ pub struct FleetAlerts {
 fn lease(text: &str) -> Result<Nanos, String> {
     let lease = text.parse::<Nanos>().map_err(|error| error.to_string())?;
     if (1_000_000..=1_000_000_000).contains(&lease.0) { Ok(lease) } else { Err("use 1ms to 1s".to_owned()) }
+}
+
+/// Parses the time in which equal alerts are sent once.
+fn once(text: &str) -> Result<Nanos, String> {
+    if text.trim() == "0" { Ok(Nanos::ZERO) } else { Nanos::read_long(text).map_err(|error| error.to_string()) }
 }
 
 /// Parses a date, as the time since 1970.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 88] = [
+pub const COMMANDS: [&str; 91] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -63,6 +63,9 @@ pub const COMMANDS: [&str; 88] = [
     "agent lo --for 1ms --log {new} --credentials {new} --definitions {M}",
     "coordinator init {M} --name localhost",
     "coordinator run {M} --listen 127.0.0.1:0",
+    "coordinator run {new} --listen 127.0.0.1:0 --send jsonl:{M}",
+    "coordinator run {new} --listen 127.0.0.1:0 --send webhook:https://localhost:9 --send-token {M}",
+    "coordinator run {new} --listen 127.0.0.1:0 --send webhook:https://localhost:9 --send-authority {M}",
     "fleet join token --coordinator 127.0.0.1:9 --credentials {M}",
     "fleet invite host --coordinator 127.0.0.1:9 --credentials {M}",
     "fleet revoke host --credentials {M}",

@@ -6,6 +6,8 @@ use queuescope_wire::Nanos;
 /// come back at the same time.
 #[derive(Debug, Clone)]
 pub struct Backoff {
+    first: Nanos,
+    longest: Nanos,
     next: Nanos,
 }
 
@@ -14,22 +16,27 @@ const LONGEST: Nanos = Nanos(30_000_000_000);
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { next: FIRST }
+        Self::between(FIRST, LONGEST)
     }
 }
 
 impl Backoff {
+    /// Other pauses than usual.
+    pub fn between(first: Nanos, longest: Nanos) -> Self {
+        Self { first, longest, next: first }
+    }
+
     /// The next pause. `chance` is any number, at random.
     pub fn pause(&mut self, chance: u64) -> Nanos {
         let whole = self.next;
-        self.next = Nanos(whole.0 * 2).min(LONGEST);
+        self.next = Nanos(whole.0 * 2).min(self.longest);
         let half = whole.0 / 2;
         Nanos(whole.0 - chance % (half + 1))
     }
 
     /// It worked: the next pause is short again.
     pub fn reset(&mut self) {
-        *self = Self::default();
+        self.next = self.first;
     }
 }
 

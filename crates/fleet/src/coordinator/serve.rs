@@ -1,8 +1,8 @@
 //! Runs a coordinator.
 
 use super::{
-    AlertStore, AlertStoreError, AuditLog, Coordinator, CoordinatorOptions, FleetService, ProgramError, ProgramStore,
-    Programs,
+    AlertStore, AlertStoreError, AuditLog, Coordinator, CoordinatorOptions, FleetService, PreparedSinks, ProgramError,
+    ProgramStore, Programs, SinkError, Sinks,
 };
 use crate::clock;
 use crate::identity::{
@@ -22,8 +22,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::Server;
 
-/// The file that is locked in the coordinator's folder, those of alerts, calls and its starts, and the folders of its programs, of its authority and of
-/// the first administrator.
+/// The file that is locked in the coordinator's folder, those of alerts, calls and its starts, and the folders of its programs, of its authority, of
+/// the first administrator and of the positions of sinks.
 const LOCK: &str = "lock";
 const ALERTS: &str = "alerts.jsonl";
 const AUDIT: &str = "audit.jsonl";
@@ -31,6 +31,7 @@ const STARTS: &str = "starts";
 const PROGRAMS: &str = "programs";
 const AUTHORITY: &str = "authority";
 const ADMIN: &str = "admin";
+const SINKS: &str = "sinks";
 /// The name of the first administrator.
 const FIRST: &str = "admin";
 /// Connections whose peers do not reply to an empty frame for this long are closed.
@@ -124,6 +125,7 @@ pub struct CoordinatorServer {
     listener: TcpListener,
     listening: Listening,
     audit: AuditLog,
+    folder: PathBuf,
     /// Locked for as long as this lives.
     lock: fs::File,
 }
@@ -149,12 +151,30 @@ impl CoordinatorServer {
         let audit = AuditLog::open(&path).map_err(failed("open", &path))?;
         let not_here = |why| CoordinatorError::Listen { address: listen, why };
         let listener = TcpListener::bind(listen).await.map_err(not_here)?;
-        Ok(Self { coordinator, registrar, credentials, listener, listening: Listening::default(), audit, lock })
+        Ok(Self {
+            coordinator,
+            registrar,
+            credentials,
+            listener,
+            listening: Listening::default(),
+            audit,
+            folder: folder.to_owned(),
+            lock,
+        })
     }
 
     /// The coordinator.
     pub fn coordinator(&self) -> &Coordinator {
         &self.coordinator
+    }
+
+    /// Sends alerts to sinks, from now on and until the result is dropped.
+    ///
+    /// # Errors
+    /// Fails if a position in the folder cannot be read or written, or if a thread cannot be started.
+    pub fn start_sinks(&self, sinks: PreparedSinks) -> Result<Sinks, SinkError> {
+        let fingerprint = self.registrar.authority().fingerprint().to_string();
+        self.coordinator.start_sinks(sinks, &self.folder.join(SINKS), &fingerprint)
     }
 
     /// The address that it listens on.
@@ -170,7 +190,7 @@ impl CoordinatorServer {
     /// # Errors
     /// Fails if TLS cannot be configured, or if the server fails.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<u64, CoordinatorError> {
-        let Self { coordinator, registrar, credentials, listener, listening, audit, lock: _lock } = self;
+        let Self { coordinator, registrar, credentials, listener, listening, audit, folder: _, lock: _lock } = self;
         let tls = server_config(&credentials, Arc::clone(registrar.revocations()), Arc::new(DefaultTimeProvider))?;
         let options = coordinator.options();
         let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar), Arc::new(audit)))
