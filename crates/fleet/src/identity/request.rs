@@ -125,19 +125,29 @@ mod tests {
     }
 
     proptest! {
+        /// The signature covers the key. Its own encoding, and the end of base64, have bits without a meaning.
         #[test]
-        fn a_changed_request_is_refused(at in any::<prop::sample::Index>(), to in "[A-Za-z0-9+/=\n-]") {
+        fn a_changed_request_is_refused_or_has_the_same_key(
+            at in any::<prop::sample::Index>(),
+            to in "[A-Za-z0-9+/=\n-]",
+        ) {
             let pending = PendingKey::generate().unwrap();
             let mut text = pending.request().to_owned();
+            let original = SigningRequest::from_pem(&text).unwrap();
             let body = 36..text.len() - 34;
             let at = body.start + at.index(body.len());
-            let changed = !text[at..].starts_with(&to) && to != "\n" && !text[at..].starts_with('\n');
             text.replace_range(at..=at, &to);
-            let read = SigningRequest::from_pem(&text);
-            // The last characters of base64 have bits without a meaning.
-            if changed && at + 4 < body.end {
-                prop_assert!(read.is_err(), "{text}");
-            }
+            prop_assert!(SigningRequest::from_pem(&text).map_or(true, |read| read == original), "{text}");
+        }
+
+        /// Within what is signed, every change is refused: the first 104 bytes, behind four of the outer header.
+        #[test]
+        fn a_change_of_what_is_signed_is_refused(at in 4usize..104, bit in 0u8..8) {
+            let pending = PendingKey::generate().unwrap();
+            let request = CertificateParams::default().serialize_request(&pending.key).unwrap();
+            let mut der = request.der().to_vec();
+            der[at] ^= 1 << bit;
+            prop_assert!(CertificateSigningRequestParams::from_der(&der.into()).is_err());
         }
 
         #[test]

@@ -3,7 +3,7 @@
 use super::super::{PreparedSinks, SinkOptions, SinkReport, Sinks};
 use super::server::{Behaviour, Got, PATIENCE, serve};
 use crate::agent::Backoff;
-use crate::coordinator::{AlertStore, Coordinator, CoordinatorOptions};
+use crate::coordinator::{AlertStore, Coordinator, CoordinatorOptions, ProgramStore, Programs};
 use crate::protocol::Alert;
 use queuescope_wire::Nanos;
 use std::fs;
@@ -26,7 +26,8 @@ impl Home {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let alerts = AlertStore::open(&dir.path().join("alerts.jsonl")).unwrap();
-        Self { coordinator: Coordinator::new(CoordinatorOptions::default(), 1, alerts), dir, stored: 0 }
+        let programs = Programs::open(ProgramStore::open(&dir.path().join("programs")).unwrap()).unwrap();
+        Self { coordinator: Coordinator::new(CoordinatorOptions::default(), 1, alerts, programs), dir, stored: 0 }
     }
 
     fn positions(&self) -> PathBuf {
