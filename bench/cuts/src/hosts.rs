@@ -4,6 +4,7 @@ use crate::cpu;
 use hdrhistogram::Histogram;
 use queuescope_fleet::coordinator::{Coordinator, CoordinatorOptions, CoordinatorServer, create};
 use queuescope_fleet::identity::{Credentials, Identity, Lives, PendingKey, Registrar};
+use queuescope_fleet::protocol::State;
 use queuescope_wire::Nanos;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -72,7 +73,8 @@ impl Fleet {
     /// Waits for this number of agents.
     pub fn wait_for(&self, agents: usize) {
         let since = Instant::now();
-        while self.coordinator.members().len() < agents {
+        let here = || self.coordinator.members().iter().filter(|member| member.state() == State::Answered).count();
+        while here() < agents {
             assert!(since.elapsed() < Duration::from_secs(120), "{:?}", self.coordinator.members());
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -121,12 +123,18 @@ impl Fleet {
     fn rounds(&self, pairs: usize, times: &mut Histogram<u64>) -> f64 {
         let before = cpu();
         self.runtime.block_on(async {
+            let mut failed = 0;
             for _ in 0..pairs {
                 let begun = Instant::now();
                 let both = self.coordinator.round_trip(WITHIN).await && self.coordinator.round_trip(WITHIN).await;
-                times.record(begun.elapsed().as_nanos() as u64).expect("any value fits");
-                assert!(both, "an agent did not reply");
+                if both {
+                    times.record(begun.elapsed().as_nanos() as u64).expect("any value fits");
+                } else {
+                    // The server measures its own round trips now and then, which ends this one.
+                    failed += 1;
+                }
             }
+            assert!(failed < 5, "{failed} of {pairs} rounds had no replies");
         });
         cpu() - before
     }

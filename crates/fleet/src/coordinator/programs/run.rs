@@ -7,6 +7,7 @@ use crate::clock;
 use crate::locked::lock;
 use crate::program::{Ask, Held, Program, Raise, Run};
 use crate::protocol::{Alert, MemberAnswer, QueryRequest, State};
+use queuescope_log::Schema;
 use queuescope_recording::query::keys_text;
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -218,10 +219,14 @@ impl Coordinator {
 
     /// Runs a program about a moment, and notes what became of it.
     async fn run_once(&self, name: &str, program: &Arc<Program>, at: Nanos) {
-        let Found { held, mut trouble } = match program.run() {
-            Some(run) => self.find(name, program, run, at).await,
-            None => Found::default(),
+        let finding = {
+            let (coordinator, name, program) = (self.clone(), name.to_owned(), Arc::clone(program));
+            tokio::spawn(async move { coordinator.find(&name, &program, at).await })
         };
+        // A bug of ours must not end all later runs.
+        let failed =
+            |_| Found { trouble: "a run failed; the coordinator's log has the reason".to_owned(), ..Found::default() };
+        let Found { held, mut trouble } = finding.await.unwrap_or_else(failed);
         let (alerts, undecided) = {
             let mut programs = lock(&self.shared.programs);
             match programs.all.get_mut(name).filter(|known| Arc::ptr_eq(&known.program, program)) {
@@ -240,11 +245,12 @@ impl Coordinator {
                 Err(_) => "storing its alert failed; the coordinator's log has the reason".clone_into(&mut trouble),
             }
         }
-        if !trouble.is_empty() {
-            self.troubled(format!("the program {name}: {trouble}"));
-        }
         let mut programs = lock(&self.shared.programs);
         if let Some(known) = programs.all.get_mut(name).filter(|known| Arc::ptr_eq(&known.program, program)) {
+            // The same trouble in each run is reported once.
+            if !trouble.is_empty() && trouble != known.trouble {
+                self.troubled(format!("the program {name}: {trouble}"));
+            }
             let Counts { runs, raised: before, undecided: others, joined } = known.counts;
             known.counts = Counts { runs: runs + 1, raised: before + raised, undecided: others + undecided, joined };
             known.trouble = trouble;
@@ -252,7 +258,8 @@ impl Coordinator {
         }
     }
 
-    async fn find(&self, name: &str, program: &Program, run: &Run, at: Nanos) -> Found {
+    async fn find(&self, name: &str, program: &Program, at: Nanos) -> Found {
+        let Some(run) = program.run() else { return Found::default() };
         let failed = |trouble: String| Found { trouble, ..Found::default() };
         let cut = match self.cut_of(program, run).await {
             Ok(cut) => cut,
@@ -298,10 +305,12 @@ impl Coordinator {
         }
     }
 
-    /// The members that a question goes to.
+    /// The members that a question goes to: programs are about captured packets.
     fn names(&self, ask: &Ask) -> Vec<String> {
         let members = self.members();
-        ask.hosts.of(members.iter().map(|member| member.name.as_str()))
+        let packets = Schema::packet().name();
+        let captures = members.iter().filter(|member| member.schema.is_empty() || member.schema == packets);
+        ask.hosts.of(captures.map(|member| member.name.as_str()))
     }
 
     fn ask_members(
