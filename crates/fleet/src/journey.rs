@@ -256,7 +256,7 @@ impl Asking<'_> {
         ask: &mut impl AsyncFnMut(QueryRequest) -> Result<QueryResponse, E>,
     ) -> Result<JourneyHop, JourneyError<E>> {
         let [enqueued, dequeued, queue, packet, backlog, dropped] = visit[..] else {
-            unreachable!("a visit has as many values as it was asked for")
+            unreachable!("a visit has as many values as the question names")
         };
         let [enqueued, dequeued, queue, packet] = [enqueued, dequeued, queue, packet].map(|value| value as u64);
         let question = Question {

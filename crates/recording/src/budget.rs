@@ -7,7 +7,7 @@ const BETWEEN: Nanos = Nanos(100_000_000);
 /// Less than this part of the budget in several measurements one after another: twice as many packets fit.
 const LOW: f64 = 0.4;
 const TIMES: u32 = 5;
-/// The least share of packets that is kept is one of so many.
+/// The least share of packets that is kept is one of this number.
 const MOST: u64 = 1 << 16;
 
 /// Decides how many packets are recorded, so that a process takes at most a share of a processor: one of 1, 2, 4 and so on.

@@ -91,7 +91,7 @@ impl Headers {
         Ok(true)
     }
 
-    /// From now on only looks at one of so many frames, at random: there is no time for more.
+    /// From now on only looks at one of `one_of` frames, at random: there is no time for more.
     ///
     /// # Errors
     /// Fails if the number is 0.

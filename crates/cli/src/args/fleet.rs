@@ -104,7 +104,7 @@ pub enum Fleet {
     Query(FleetQuery),
     /// Show the way of a packet through the queues of all hosts: how long it waited in each, and what left it meanwhile.
     ///
-    /// Of the packets that match, it is the one that waited longest in one queue. Hosts that record queues (live --log --credentials) are asked.
+    /// Of the packets that match, it is the one that waited longest in one queue. It asks the hosts that record queues (live --log --credentials).
     Why(FleetWhy),
     /// Print the alerts of all hosts, a line of JSON each.
     Alerts(FleetAlerts),
@@ -337,7 +337,7 @@ pub struct FleetQuery {
     #[arg(long, value_name = "NAME")]
     pub filter: Option<String>,
 
-    /// Which records: packet, those of captures, or queued, those of queues. Only hosts that have them are asked [default: packet]
+    /// Which records: packet, those of captures, or queued, those of queues. It goes only to hosts that have them [default: packet]
     #[arg(long, value_name = "SCHEMA")]
     pub schema: Option<String>,
 

@@ -134,7 +134,7 @@ impl Program {
         // Without its question, a condition would be wrong twice.
         let raises = if problems.is_empty() { read_raises(text, file.raise, &asks, &mut problems) } else { Vec::new() };
         if run.is_none() && !asks.is_empty() && problems.is_empty() {
-            let problem = Problem::new("the program has questions, and does not say when they are asked");
+            let problem = Problem::new("the program has questions, and does not say when to ask them");
             problems.push(problem.help("add a table: [run] with every = \"1s\", or on = [\"the name of a trigger\"]"));
         }
         if installs.is_empty() && asks.is_empty() && problems.is_empty() {

@@ -84,7 +84,7 @@ impl Function {
     /// Reads a number that a value of this function is compared with, in the unit of its attribute: `10kB` for a sum of lengths.
     ///
     /// # Errors
-    /// Returns why the text is no such number.
+    /// Returns why the text is not one.
     pub fn read_value(&self, text: &str, schema: &Schema) -> Result<Number, String> {
         if text.is_empty() {
             return Err("a number is missing".to_owned());

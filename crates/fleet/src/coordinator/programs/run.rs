@@ -33,7 +33,7 @@ const SLEEP: Nanos = Nanos(3_600_000_000_000);
 pub struct Pending {
     /// The moment that it is about, by the packets' clock.
     at: Nanos,
-    /// How long to wait before hosts are asked.
+    /// How long to wait before the questions go out.
     wait: Nanos,
     /// Whether it is for a new alert: then it raises again what was raised before.
     is_new: bool,
@@ -267,7 +267,7 @@ impl Coordinator {
         };
         let answers = program.asks().iter().map(|ask| self.ask_members(name, ask, run, cut, at));
         let mut answered: Vec<Answered> = Vec::new();
-        // Each question waits for its slowest host, so all are asked at once.
+        // Each question waits for its slowest host, so all go out at once.
         let tasks: Vec<_> = answers.map(tokio::spawn).collect();
         for (ask, task) in program.asks().iter().zip(tasks) {
             match task.await {
@@ -337,7 +337,7 @@ impl Coordinator {
         };
         let (coordinator, asked) = (self.clone(), Arc::clone(&ask.asked));
         async move {
-            // Without names, all members would be asked.
+            // Without names, it would go to all members.
             if request.members.is_empty() {
                 return Err("no host has a name that it asks for".to_owned());
             }
