@@ -82,10 +82,10 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
 #[cfg(feature = "fleet")]
 fn serve(args: &Live, log: Option<&QueuedLog>, stop: &Stop) -> Result<(Option<Network>, Refused)> {
     let refused = Refused::default();
-    let (Some(fleet), Some(log), Some(folder)) = (&args.fleet, log, &args.queued.log) else {
+    let (Some(fleet), Some(log), Some(folder)) = (args.fleet.given(), log, &args.queued.log) else {
         return Ok((None, refused));
     };
-    let access = Access::open(fleet)?;
+    let access = Access::open(&fleet)?;
     // The kernel's losses are in the report; they are not known before it ends.
     let source = format!("queue of {}", args.interface);
     let served = Served::new(log.recorder(), folder.clone(), source, Arc::default());

@@ -195,6 +195,27 @@ pub struct FleetAccess {
     pub coordinator: Option<String>,
 }
 
+/// The same for a command that can do without, which has a folder with `--log`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct OptionalAccess {
+    /// Answer the coordinator of a fleet about the folder of --log: the folder with this host's certificate, which fleet join made
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "log")]
+    pub credentials: Option<PathBuf>,
+
+    /// The coordinator's address, if it is not the one at which this host joined
+    #[arg(long, value_name = "HOST:PORT", requires = "credentials")]
+    pub coordinator: Option<String>,
+}
+
+impl OptionalAccess {
+    /// How the coordinator is reached, if there is one.
+    pub fn given(&self) -> Option<FleetAccess> {
+        let credentials = self.credentials.clone()?;
+        Some(FleetAccess { credentials, coordinator: self.coordinator.clone() })
+    }
+}
+
 /// Arguments of `fleet join`.
 #[derive(Debug, Args)]
 pub struct FleetJoin {

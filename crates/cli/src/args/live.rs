@@ -13,7 +13,6 @@ use std::path::PathBuf;
 #[command(mut_arg("tau", |arg| arg.default_value("1ms").help("Delay from which on the queue is congested; packets that waited less than half of it are only counted")))]
 #[command(mut_arg("only", |arg| arg.help("Treat only packets that match an expression as being in the queue, such as those of one class where the interface has several: `dst_port == 443`. Others are counted (`queuescope query --attributes --departures` lists the attributes)")))]
 #[command(mut_arg("log", |arg| arg.help("Record each packet that the kernel reports in a folder, with its headers and what the queue did to it. The folder is created; if it has a log of this kind, that is continued (queuescope query DIR searches it)")))]
-#[cfg_attr(feature = "fleet", command(mut_arg("credentials", |arg| arg.requires("log").help("Answer the coordinator of a fleet about the folder of --log: the folder with this host's certificate, which fleet join made")), mut_arg("coordinator", |arg| arg.requires("credentials"))))]
 #[command(
     after_help = "Exit status: 0 when it ends, by a signal, by --for, or because the interface is gone; 1 if something could not be written, such as to a full disk (it is counted); 2 if nothing could be done.\n\n\
                         Example: queuescope live eth0 --tau 5ms --for 1m"
@@ -49,7 +48,7 @@ pub struct Live {
     /// The coordinator of a fleet, which gets answers about the folder.
     #[cfg(feature = "fleet")]
     #[command(flatten)]
-    pub fleet: Option<super::fleet::FleetAccess>,
+    pub fleet: super::fleet::OptionalAccess,
 
     /// Acting on flows.
     #[command(flatten)]

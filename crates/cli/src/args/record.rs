@@ -224,6 +224,23 @@ impl From<DurabilityName> for Durability {
     }
 }
 
+/// The values of parameters, written as `NAME=VALUE`.
+///
+/// # Errors
+/// Fails if one is written otherwise, or if two set the same name.
+pub fn parameter_values(sets: &[String]) -> Result<Vec<(String, String)>> {
+    let mut values: Vec<(String, String)> = Vec::new();
+    for set in sets {
+        let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
+        values.push((name.to_owned(), value.to_owned()));
+    }
+    let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
+    if let Some(at) = twice {
+        bail!("--set gives '{}' twice: leave one out", values[at].0);
+    }
+    Ok(values)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,21 +262,4 @@ mod tests {
         assert_eq!(args.keeping.options(packet::schema()).unwrap(), recording::KeepOptions::default());
         assert_eq!(args.derived.options().unwrap(), recording::Derived::default());
     }
-}
-
-/// The values of parameters, written as `NAME=VALUE`.
-///
-/// # Errors
-/// Fails if one is written otherwise, or if two set the same name.
-pub fn parameter_values(sets: &[String]) -> Result<Vec<(String, String)>> {
-    let mut values: Vec<(String, String)> = Vec::new();
-    for set in sets {
-        let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
-        values.push((name.to_owned(), value.to_owned()));
-    }
-    let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
-    if let Some(at) = twice {
-        bail!("--set gives '{}' twice: leave one out", values[at].0);
-    }
-    Ok(values)
 }

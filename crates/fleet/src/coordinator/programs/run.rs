@@ -10,7 +10,7 @@ use crate::protocol::{Alert, MemberAnswer, QueryRequest, State};
 use queuescope_log::Schema;
 use queuescope_recording::query::keys_text;
 use queuescope_wire::Nanos;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,7 +105,7 @@ struct HeldAlert {
 /// The groups with which conditions held in the last run: there is an alert when one comes, and not in each run. By the indices of conditions.
 #[derive(Debug, Default)]
 pub struct LastHeld {
-    held: BTreeMap<usize, HashSet<u64>>,
+    held: BTreeMap<usize, BTreeSet<u64>>,
 }
 
 impl LastHeld {
