@@ -92,6 +92,8 @@ async fn open(
                 }
                 tokio::time::sleep(LOOK).await;
             }
+            // The address of the other may take a while to be free, or to move.
+            Err(CoordinatorError::Listen { .. }) if args.standby && is_noted => tokio::time::sleep(LOOK).await,
             opened => return opened.map(Some),
         }
     }

@@ -41,7 +41,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 
-/// Queries whose answers are awaited and merged at the same time; others wait. Each takes the memory of all of its parts.
+/// Queries whose answers are awaited, and those whose answers are merged, at the same time; others wait. Each takes the memory of all of its parts.
+const AWAITED: usize = 64;
 const MERGED: usize = 4;
 /// Troubles that wait until they are read; older ones are left out.
 const TROUBLES: usize = 64;
@@ -85,7 +86,8 @@ struct Shared {
     troubles: Mutex<VecDeque<String>>,
     /// What each sink of alerts did.
     sinks: Mutex<SinkReports>,
-    /// Answers that are merged at the same time.
+    /// Answers that are awaited, and those that are merged, at the same time.
+    waiting: Semaphore,
     merging: Semaphore,
 }
 
@@ -103,6 +105,7 @@ impl Coordinator {
                 programs_changed: Notify::new(),
                 troubles: Mutex::default(),
                 sinks: Mutex::default(),
+                waiting: Semaphore::new(AWAITED),
                 merging: Semaphore::new(MERGED),
             }),
         }
@@ -171,7 +174,7 @@ impl Coordinator {
             Some(from_agent::Message::Frozen(frozen)) => self.frozen(now, session, &frozen),
             Some(from_agent::Message::Thawed(thawed)) => self.thawed(session, &thawed),
             Some(from_agent::Message::Answer(answer)) => lock(&self.shared.questions).answer(session, answer),
-            Some(from_agent::Message::Status(status)) => lock(&self.shared.members).status(session, status),
+            Some(from_agent::Message::Status(status)) => lock(&self.shared.members).status(session, status, now),
             Some(from_agent::Message::Pong(number)) => lock(&self.shared.members).pong(session, number, now),
             Some(from_agent::Message::Alert(alert)) => self.alert(session, alert).await,
             Some(from_agent::Message::Installed(installed)) => self.installed(session, installed),

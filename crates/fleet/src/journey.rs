@@ -25,6 +25,8 @@ const FLOW: [&str; 5] = ["src_ip", "dst_ip", "src_port", "dst_port", "protocol"]
 const WORST: u64 = 100;
 /// The most visits of one packet to a host's queues: more are other packets that look the same.
 const VISITS: u64 = 100;
+/// The longest time, in nanoseconds, between the departures of a packet from two queues.
+const APART: u64 = 60_000_000_000;
 /// What an answer may have.
 const LIMITS: IpcLimits = IpcLimits { bytes: 1 << 28, rows: 1 << 20 };
 
@@ -168,7 +170,8 @@ pub async fn journey<E>(
             select: "count".to_owned(),
             group: VISIT.join(","),
             top: VISITS,
-            span: (request.from, request.to),
+            // It may have left other queues earlier or later than the one that was found.
+            span: (request.from.map(|from| from.saturating_sub(APART)), request.to.map(|to| to.saturating_add(APART))),
         };
         let visits = asking.rows(&host.name, question, &mut ask).await?.groups;
         let (of_host, others) = visits_of(visits);

@@ -123,6 +123,11 @@ impl Program {
         &self.raises
     }
 
+    /// The number of bytes of all definitions as text.
+    pub fn definitions_bytes(&self) -> usize {
+        self.installs.iter().map(|install| install.definitions.text().len()).sum()
+    }
+
     /// The definitions of a host; `None`: it has none.
     ///
     /// # Errors

@@ -19,6 +19,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
+/// The most bytes of a message of the coordinator: the definitions of all programs.
+const MESSAGE: usize = 16 << 20;
 /// Messages to the coordinator that wait to be sent.
 const WAITING: usize = 256;
 /// A stream that lasts for so long was a success: the next pause is short.
@@ -119,7 +121,8 @@ impl Served {
         let hello = FromAgent { message: Some(from_agent::Message::Hello(self.hello())) };
         // There is room for the first.
         let _ = go.try_send(hello);
-        let come = match FleetClient::new(link.channel.clone()).attach(ReceiverStream::new(messages)).await {
+        let mut calls = FleetClient::new(link.channel.clone()).max_decoding_message_size(MESSAGE);
+        let come = match calls.attach(ReceiverStream::new(messages)).await {
             Ok(come) => come.into_inner(),
             Err(status) => return Ended::of(&status, link),
         };

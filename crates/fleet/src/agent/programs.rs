@@ -44,8 +44,12 @@ impl Served {
         }
         state.list = number;
         let parts = &mut state.parts;
-        let is_wanted = |name: &String| programs.parts.iter().any(|part| part.program == *name);
-        let gone: Vec<_> = parts.keys().filter(|name| !is_wanted(name)).cloned().collect();
+        // What goes or changes makes room for the names of the others.
+        let is_same = |known: &InstalledPart| {
+            let mut wanted = programs.parts.iter().filter(|part| part.program == known.program);
+            wanted.any(|part| part.digest == known.digest)
+        };
+        let gone: Vec<_> = parts.values().filter(|known| !is_same(known)).map(|known| known.program.clone()).collect();
         for name in gone {
             recorder.uninstall(&name);
             parts.remove(&name);

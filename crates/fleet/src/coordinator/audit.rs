@@ -81,7 +81,11 @@ impl AuditLog {
         if state.length + line.len() as u64 > self.longest && state.length > 0 {
             self.begin_another(&mut state)?;
         }
-        state.file.write_all(&line)?;
+        if let Err(why) = state.file.write_all(&line) {
+            // A part of the line must not stand in front of the next.
+            let _ = state.file.set_len(state.length);
+            return Err(why);
+        }
         state.length += line.len() as u64;
         Ok(())
     }

@@ -12,6 +12,8 @@ use tokio::sync::{oneshot, watch};
 
 /// Messages to an agent that wait to be sent. More mean that it does not read.
 const WAITING: usize = 64;
+/// A member counts as shedding for so long after the last packet that it did not record.
+const SHEDDING: Nanos = Nanos(60_000_000_000);
 /// The most characters of a text that an agent says of itself.
 const LONGEST: usize = 256;
 
@@ -106,6 +108,8 @@ pub struct Members {
 #[derive(Debug)]
 struct Known {
     member: Member,
+    /// When it last had packets that it did not record, by the steady clock.
+    shed_at: Option<Nanos>,
     session: Option<Session>,
 }
 
@@ -128,7 +132,7 @@ impl Members {
         for name in names {
             let mut member = Member { name: name.clone(), ..Member::default() };
             member.set_state(State::Absent);
-            self.members.entry(name).or_insert(Known { member, session: None });
+            self.members.entry(name).or_insert(Known { member, shed_at: None, session: None });
         }
     }
 
@@ -160,13 +164,16 @@ impl Members {
         self.members.get(name).map_or(State::Absent, |known| known.member.state())
     }
 
-    pub fn status(&mut self, session: &Session, status: Status) {
+    pub fn status(&mut self, session: &Session, status: Status, now: Nanos) {
         self.with(session, |known| {
+            if status.shed > known.member.shed {
+                known.shed_at = Some(now);
+            }
             (known.member.records, known.member.shed, known.member.waiting) =
                 (status.records, status.shed, status.waiting);
             known.member.malformed = status.malformed;
-            let is_whole = status.shed == 0;
-            known.member.set_state(if is_whole { State::Answered } else { State::Shedding });
+            let is_shedding = known.shed_at.is_some_and(|at| now.saturating_sub(at) < SHEDDING);
+            known.member.set_state(if is_shedding { State::Shedding } else { State::Answered });
         });
     }
 
@@ -239,7 +246,7 @@ impl Coordinator {
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
         let (to, store, schema) = (Mutex::new(Some(to)), hello.store, member.schema.clone());
         let session = Session { inner: Arc::new(Inner { name: name_of, number, store, schema, to, is_over }) };
-        let known = Known { member, session: is_near.then(|| session.clone()) };
+        let known = Known { member, shed_at: None, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
         drop(members);
         if let Some(earlier) = earlier {

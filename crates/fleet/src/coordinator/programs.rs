@@ -9,7 +9,7 @@ use super::members::shortened;
 use super::{Coordinator, Session};
 use crate::locked::lock;
 use crate::program::Program;
-use crate::protocol::{self, InstalledOn, InstalledPart, ProgramPart, ProgramState, to_agent};
+use crate::protocol::{self, InstalledOn, InstalledPart, ProgramPart, ProgramState, ToAgent, to_agent};
 use queuescope_log::{TextError, name_problem};
 use run::{LastHeld, Pending, Timetable};
 use std::collections::BTreeMap;
@@ -17,8 +17,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use store::Stored;
 
-/// The most programs of a coordinator.
+/// The most programs of a coordinator, the most bytes of the values of one, and of all programs: agents get their parts in one message.
 const MOST: usize = 256;
+const VALUES: usize = 1 << 18;
+const ALL: usize = 8 << 20;
 
 /// Why a program was not added or removed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,16 @@ pub enum ProgramError {
     /// Too many.
     #[error("this coordinator has {MOST} programs already, which is its limit")]
     TooMany,
+    /// Too long.
+    #[error("{what} would have {bytes} bytes, and can have {most}")]
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// It cannot be stored.
     #[error(transparent)]
     Store(#[from] ProgramStoreError),
@@ -54,6 +66,8 @@ pub struct Programs {
 struct Known {
     stored: Stored,
     program: Arc<Program>,
+    /// Bytes of all of its definitions.
+    bytes: usize,
     /// When it asks by the clock.
     timetable: Option<Timetable>,
     /// A run that has not begun, and whether one is in progress.
@@ -82,7 +96,9 @@ impl Programs {
     pub fn open(store: ProgramStore) -> Result<Self, ProgramError> {
         let mut all = BTreeMap::new();
         for stored in store.read()? {
-            all.insert(stored.name.clone(), Known::new(stored)?);
+            let (name, path) = (stored.name.clone(), store.path(&stored.name));
+            let known = Known::new(stored).map_err(|why| ProgramStoreError::Content { path, why: why.to_string() })?;
+            all.insert(name, known);
         }
         Ok(Self { store, all })
     }
@@ -118,10 +134,12 @@ impl Known {
     fn new(stored: Stored) -> Result<Self, TextError> {
         let values: Vec<_> = stored.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let program = Arc::new(Program::parse(&stored.name, &stored.text, &values)?);
+        let bytes = program.definitions_bytes();
         let timetable = program.run().and_then(Timetable::always);
         Ok(Self {
             stored,
             program,
+            bytes,
             timetable,
             pending: None,
             is_running: false,
@@ -163,10 +181,19 @@ impl Coordinator {
     /// Fails if the text is wrong, or if it cannot be stored.
     pub fn add_program(&self, name: &str, text: &str, values: BTreeMap<String, String>) -> Result<(), ProgramError> {
         name_problem(name).map_err(|why| ProgramError::Name { name: shortened(name), why })?;
+        let bytes = values.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if bytes > VALUES {
+            return Err(ProgramError::TooLong { what: "the values of the parameters", bytes, most: VALUES });
+        }
         let stored = Stored { name: name.to_owned(), text: text.to_owned(), values };
         let known = Known::new(stored)?;
         {
             let mut programs = lock(&self.shared.programs);
+            let others = programs.all.iter().filter(|(other, _)| *other != name).map(|(_, known)| known.bytes);
+            let bytes = others.sum::<usize>() + known.bytes;
+            if bytes > ALL {
+                return Err(ProgramError::TooLong { what: "the definitions of all programs", bytes, most: ALL });
+            }
             if programs.all.len() >= MOST && !programs.all.contains_key(name) {
                 return Err(ProgramError::TooMany);
             }
@@ -208,8 +235,15 @@ impl Coordinator {
 
     /// Sends to a member the definitions that it has to have.
     pub(super) fn send_program_parts(&self, session: &Session) {
-        let parts = lock(&self.shared.programs).parts(session.name());
-        self.send(session, to_agent::Message::Programs(protocol::Programs { parts }));
+        // A later list must not go out before this one.
+        let mut programs = lock(&self.shared.programs);
+        let parts = programs.parts(session.name());
+        let message = Some(to_agent::Message::Programs(protocol::Programs { parts }));
+        let is_sent = session.send(ToAgent { message });
+        drop(programs);
+        if !is_sent {
+            self.detach(session);
+        }
     }
 
     /// A member replied which definitions it has.

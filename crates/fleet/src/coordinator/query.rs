@@ -58,9 +58,12 @@ impl Coordinator {
         let QueryRequest { expression, select, group, from, to, cut, members, within, filter, .. } = request;
         let within = Nanos(within.saturating_mul(1_000_000)).min(LONGEST);
         let question = Question { expression, select, group, from, to, filter, ..Question::default() };
-        // It is never closed.
+        // A slow member keeps one question waiting; others go on meanwhile. The semaphores are never closed.
+        let replies = {
+            let _place = self.shared.waiting.acquire().await;
+            self.ask(AskedMembers { question, schema, members, cut, within }).await?
+        };
         let _turn = self.shared.merging.acquire().await;
-        let replies = self.ask(AskedMembers { question, schema, members, cut, within }).await?;
         let merged = tokio::task::spawn_blocking(move || merged(&asked, limits, replies)).await;
         merged.map_err(|_| QueryError::Failed)
     }

@@ -174,7 +174,8 @@ impl Coordinator {
         if !schema.is_empty() {
             let is_named = |name: &str| names.iter().any(|named| named == name);
             sessions.retain(|session| {
-                let is_right = session.schema() == schema;
+                // An agent that did not say may have them.
+                let is_right = session.schema().is_empty() || session.schema() == schema;
                 if !is_right && is_named(session.name()) {
                     let problem =
                         format!("it has records of `{}`, and the question is about `{schema}`", session.schema());

@@ -4,7 +4,7 @@ use crate::answer::{Asked, Merged};
 use queuescope_log::{Function, Group, GroupKey, Number, Relation};
 use queuescope_text::{Problem, did_you_mean, quoted};
 use queuescope_wire::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Comparisons of numbers with what the answers to questions say, all of which must hold.
@@ -88,6 +88,13 @@ impl Condition {
             })?);
             start += part.len() + " and ".len();
         }
+        let mut groups = comparisons.iter().filter_map(|comparison| Some(questions[comparison.groups()?].asked.keys()));
+        if let Some(first) = groups.next()
+            && groups.any(|other| other != first)
+        {
+            let problem = Problem::new("all comparisons of groups must have the same groups").at(0..text.len(), "here");
+            return Err(problem.help("give their questions the same `group`, or use min, max, total or groups"));
+        }
         Ok(Self { comparisons })
     }
 
@@ -99,22 +106,29 @@ impl Condition {
 
     /// The groups with which it holds, those with the most extreme values first. Groups that one of two questions lacks have a value of 0 there.
     pub fn held(&self, answers: &[&Merged]) -> Vec<Held> {
-        let Some((first, others)) = self.comparisons.split_first() else { return Vec::new() };
-        let mut held = first.held(answers);
-        for other in others {
-            let also = other.held(answers);
-            match also.first() {
-                None => held.clear(),
-                // It is about all groups.
-                Some(Held { keys: None, .. }) => {}
-                Some(_) => {
-                    let keys = |held: &Held| held.keys.as_ref().map(|(_, keys)| keys.clone());
-                    let also: BTreeSet<_> = also.iter().filter_map(keys).collect();
-                    held.retain(|held| held.keys.as_ref().is_none_or(|(_, keys)| also.contains(keys)));
-                }
+        // The first comparison of groups has the groups and the value.
+        let first = self.comparisons.iter().position(|comparison| comparison.groups().is_some()).unwrap_or(0);
+        let Some(comparison) = self.comparisons.get(first) else { return Vec::new() };
+        let mut held = comparison.held(answers);
+        for (at, other) in self.comparisons.iter().enumerate() {
+            if at != first {
+                let values = other.values(answers);
+                held.retain(|held| other.holds(values.of(held.keys.as_ref().map(|(_, keys)| keys))));
             }
         }
         held
+    }
+}
+
+/// The values of a comparison for each group, and that of groups which no answer has.
+struct Values {
+    groups: BTreeMap<Vec<u128>, Number>,
+    otherwise: Number,
+}
+
+impl Values {
+    fn of(&self, keys: Option<&Vec<u128>>) -> Number {
+        keys.and_then(|keys| self.groups.get(keys)).copied().unwrap_or(self.otherwise)
     }
 }
 
@@ -153,13 +167,45 @@ impl Comparison {
         let threshold = threshold.map_err(|why| Problem::new(why).at(at, "here"))?;
         let function = questions[first.question].asked.functions().first();
         let grows = first.of == Of::Groups
-            || first.of != Of::Least && matches!(function, Some(Function::Count | Function::Sum(_) | Function::Max(_)));
+            || !matches!(first.of, Of::Least | Of::Gap | Of::GapDeviation)
+                && matches!(function, Some(Function::Count | Function::Sum(_) | Function::Max(_)));
         let needs_all = second.is_some() || !grows || !matches!(relation, Relation::Greater | Relation::AtLeast);
         Ok(Self { first, second, relation, threshold, needs_all })
     }
 
+    /// The question whose groups it compares; `None`: it is about all groups.
+    fn groups(&self) -> Option<usize> {
+        let second = self.second.map(|(_, second)| second);
+        std::iter::once(self.first).chain(second).find(|operand| operand.of == Of::Each).map(|operand| operand.question)
+    }
+
+    fn holds(&self, value: Number) -> bool {
+        !value.to_f64().is_nan() && self.relation.orderings().contains(value.compare(self.threshold))
+    }
+
+    fn values(&self, answers: &[&Merged]) -> Values {
+        let nothing = Number::Unsigned(0);
+        let missing = |operand: Operand| if operand.of == Of::Each { nothing } else { operand.over(answers) };
+        let first = missing(self.first);
+        let otherwise = self.second.map_or(first, |(operator, second)| operator.of(first, missing(second)));
+        let groups = self.each(answers).into_iter().filter_map(|held| Some((held.keys?.1, held.value))).collect();
+        Values { groups, otherwise }
+    }
+
+    /// Those with which it holds, the most extreme first.
     fn held(&self, answers: &[&Merged]) -> Vec<Held> {
-        let values = match (self.first.of, self.second) {
+        let mut held: Vec<_> = self.each(answers).into_iter().filter(|held| self.holds(held.value)).collect();
+        let is_low = matches!(self.relation, Relation::Less | Relation::AtMost);
+        held.sort_by(|a, b| {
+            let order = a.value.compare(b.value);
+            if is_low { order } else { order.reverse() }.then_with(|| a.keys.cmp(&b.keys))
+        });
+        held
+    }
+
+    /// The value of each group, or the one for all.
+    fn each(&self, answers: &[&Merged]) -> Vec<Held> {
+        match (self.first.of, self.second) {
             (Of::Each, Some((operator, second))) if second.of == Of::Each => {
                 let (first, second) = (self.first.question, second.question);
                 joined(&answers[first].groups, &answers[second].groups)
@@ -191,16 +237,7 @@ impl Comparison {
                 let value = second.map_or(a, |(operator, second)| operator.of(a, second.over(answers)));
                 vec![Held { keys: None, value }]
             }
-        };
-        let orderings = self.relation.orderings();
-        let holds = |value: Number| !value.to_f64().is_nan() && orderings.contains(value.compare(self.threshold));
-        let mut held: Vec<_> = values.into_iter().filter(|held| holds(held.value)).collect();
-        let is_low = matches!(self.relation, Relation::Less | Relation::AtMost);
-        held.sort_by(|a, b| {
-            let order = a.value.compare(b.value);
-            if is_low { order } else { order.reverse() }.then_with(|| a.keys.cmp(&b.keys))
-        });
-        held
+        }
     }
 }
 
@@ -399,6 +436,10 @@ mod tests {
         assert_eq!(held("total(a) - b >= 27", &a, &b), [(Some(1), 31.0), (Some(4), 27.0)]);
         assert_eq!(held("a > 1 and b > 5", &a, &b), [(Some(2), 20.0)]);
         assert_eq!(held("a > 1 and groups(b) > 5", &a, &b), []);
+        assert_eq!(held("groups(b) > 2 and a > 19", &a, &b), [(Some(2), 20.0)]);
+        // A group that another question lacks has 0 there.
+        assert_eq!(held("a > 1 and b < 1", &a, &b), [(Some(3), 5.0)]);
+        assert_eq!(held("a > 9 and b < 5", &a, &[]), [(Some(2), 20.0), (Some(1), 10.0)]);
         // 0 / 0 compares with nothing, and an answer without groups has a total of 0.
         assert_eq!(held("total(a) / total(b) < 1", &[], &[]), []);
         assert_eq!(held("total(a) < 1", &[], &[]), [(None, 0.0)]);
@@ -425,6 +466,12 @@ mod tests {
         let needs_all = |text| Condition::read(text, &questions).map(|condition| condition.needs_all());
         for grows in ["n > 3", "max(n) >= 3", "total(n) > 3", "groups(t) > 3"] {
             assert_eq!(needs_all(grows), Ok(false), "{grows}");
+        }
+        let gaps = asked("count", "ts/1ms");
+        let of_times = [Named { name: "g", asked: &gaps }];
+        for gap in ["gap(g) > 1ms", "gap_stddev(g) >= 1us"] {
+            let read = Condition::read(gap, &of_times);
+            assert_eq!(read.map(|condition| condition.needs_all()), Ok(true), "{gap}");
         }
         for other in ["n < 3", "n == 3", "min(n) > 3", "t > 3s", "n - n > 3", "n / total(n) > 0.5", "n > 3 and n < 9"] {
             assert_eq!(needs_all(other), Ok(true), "{other}");

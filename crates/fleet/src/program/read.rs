@@ -25,6 +25,8 @@ const WITHIN: Nanos = Nanos(1_000_000_000);
 /// The shortest interval of runs, and the longest wait for a host.
 const SHORTEST: Nanos = Nanos(10_000_000);
 const LONGEST: Nanos = Nanos(60_000_000_000);
+/// The most characters of a description.
+const ABOUT: usize = 200;
 /// The most questions and alerts.
 const MOST: usize = 32;
 
@@ -143,8 +145,16 @@ impl Program {
         if !problems.is_empty() {
             return Err(TextError::new(name, text, problems));
         }
-        Ok(Self { about: file.about, installs, run, asks, raises })
+        Ok(Self { about: one_line(&file.about), installs, run, asks, raises })
     }
+}
+
+/// A text on one line, without what controls a terminal or the direction of text, and not too long.
+fn one_line(text: &str) -> String {
+    let is_direction =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let shown = text.chars().filter(|c| !is_direction(*c)).map(|c| if c.is_control() { ' ' } else { c });
+    shown.take(ABOUT).collect()
 }
 
 fn read_run(text: &str, run: Spanned<RunTable>, installs: &[Install], problems: &mut Vec<Problem>) -> Option<Run> {

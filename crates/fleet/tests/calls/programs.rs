@@ -126,3 +126,56 @@ async fn what_a_host_cannot_install_is_reported() {
     assert!(admin.remove_program("first").await.expect("administrators may"));
     program(&home, "second", |program| program.members.iter().any(|member| member.is_installed)).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_and_long_programs_are_installed_or_refused() {
+    let home = Home::start().await;
+    let host = home.host("host-1").await;
+    home.wait_for("host-1", State::Answered).await;
+    let mut admin = home.admin().await;
+    // More than gRPC takes in one message, if nothing is said.
+    let filter = |program: usize, number: usize| {
+        let ports: Vec<_> = (1_000..1_200).map(|port| (port + number).to_string()).collect();
+        format!(
+            "[[install.filter]]\nname = \"f_{program}_{number}\"\nexpression = \"dst_port in {{{}}}\"\n",
+            ports.join(", ")
+        )
+    };
+    let long =
+        |program: usize| format!("[[install]]\n{}", (0..160).map(|number| filter(program, number)).collect::<String>());
+    let mut refused = None;
+    for number in 0..60 {
+        match admin.add_program(&format!("long_{number}"), &long(number), BTreeMap::new()).await {
+            Ok(()) => {}
+            refusal => {
+                refused = Some(number);
+                assert_eq!(code(refusal), Code::InvalidArgument);
+                break;
+            }
+        }
+    }
+    let added = refused.expect("there is a limit");
+    assert!(added * long(0).len() > 5 << 20, "{added}");
+    program(&home, &format!("long_{}", added - 1), |program| program.members.iter().all(|member| member.is_installed))
+        .await;
+    assert_eq!(host.recorder.installed().1.len(), added);
+    let values = BTreeMap::from([("a".to_owned(), "x".repeat(300_000))]);
+    let text = format!("[parameters]\na = {{ about = \"\" }}\n{BUSY}");
+    assert_eq!(code(admin.add_program("values", &text, values).await), Code::InvalidArgument);
+    // A program that takes over a name from another installs, whatever the order of their own names is.
+    for number in 0..added {
+        assert!(admin.remove_program(&format!("long_{number}")).await.expect("administrators may"));
+    }
+    admin.add_program("pb", BUSY, BTreeMap::new()).await.expect("administrators may");
+    program(&home, "pb", |program| program.members.iter().all(|member| member.is_installed)).await;
+    admin.add_program("pa", BUSY, BTreeMap::new()).await.expect("administrators may");
+    program(&home, "pa", |program| program.members.iter().any(|member| !member.error.is_empty())).await;
+    let other = BUSY.replace("\"packets\"", "\"others\"").replace("packets > 0", "others > 0");
+    admin.add_program("pb", &other, BTreeMap::new()).await.expect("administrators may");
+    for name in ["pa", "pb"] {
+        program(&home, name, |program| {
+            !program.members.is_empty() && program.members.iter().all(|member| member.is_installed)
+        })
+        .await;
+    }
+}

@@ -114,7 +114,7 @@ impl LastHeld {
     }
 
     /// Takes what holds now. Returns the alerts about what did not hold before, and the number of conditions that were not decided.
-    fn replace(&mut self, now: Vec<Option<Vec<HeldAlert>>>) -> (Vec<Alert>, u64) {
+    fn replace(&mut self, now: Vec<Option<Vec<HeldAlert>>>) -> (Vec<(usize, HeldAlert)>, u64) {
         let (mut alerts, mut undecided) = (Vec::new(), 0);
         for (index, now) in now.into_iter().enumerate() {
             let Some(now) = now else {
@@ -122,17 +122,25 @@ impl LastHeld {
                 continue;
             };
             let before = self.held.insert(index, now.iter().map(|held| held.digest).collect()).unwrap_or_default();
-            let new = now.into_iter().filter(|held| !before.contains(&held.digest)).map(|held| held.alert);
-            let mut new: Vec<_> = new.collect();
+            let mut new: Vec<_> = now.into_iter().filter(|held| !before.contains(&held.digest)).collect();
             let more = new.len().saturating_sub(MOST);
-            if let Some(last) = new.get(MOST).filter(|_| more > 0).cloned() {
-                new.truncate(MOST);
-                let detail = format!("{more} more groups");
-                new.push(Alert { value: more as f64, packets: 0, detail, ..last });
+            if more > 0 {
+                new.truncate(MOST + 1);
+                if let Some(last) = new.last_mut() {
+                    (last.alert.value, last.alert.packets) = (more as f64, 0);
+                    last.alert.detail = format!("{more} more groups");
+                }
             }
-            alerts.extend(new);
+            alerts.extend(new.into_iter().map(|held| (index, held)));
         }
         (alerts, undecided)
+    }
+
+    /// An alert could not be stored: the next run raises it again, if it still holds then.
+    fn forget(&mut self, index: usize, digest: u64) {
+        if let Some(held) = self.held.get_mut(&index) {
+            held.remove(&digest);
+        }
     }
 }
 
@@ -193,6 +201,7 @@ impl Coordinator {
         let mut programs = lock(&self.shared.programs);
         for (name, known) in &mut programs.all {
             if let Some(timetable) = known.timetable.filter(|timetable| timetable.next <= now) {
+                known.counts.joined += u64::from(known.pending.is_some());
                 known.pending.get_or_insert(Pending { at: timetable.moment(now), wait: Nanos::ZERO, is_new: false });
                 known.timetable = timetable.behind(now);
             }
@@ -235,14 +244,18 @@ impl Coordinator {
                 None => return,
             }
         };
-        let mut raised = 0;
-        for alert in alerts {
+        let (mut raised, mut lost) = (0, Vec::new());
+        for (index, HeldAlert { digest, alert }) in alerts {
             let coordinator = self.clone();
             // It waits for the disk.
+            let before = raised;
             match tokio::task::spawn_blocking(move || coordinator.alerts().raise(alert)).await {
                 Ok(Ok(())) => raised += 1,
                 Ok(Err(why)) => trouble = why.to_string(),
                 Err(_) => "storing its alert failed; the coordinator's log has the reason".clone_into(&mut trouble),
+            }
+            if raised == before {
+                lost.push((index, digest));
             }
         }
         let mut programs = lock(&self.shared.programs);
@@ -252,6 +265,7 @@ impl Coordinator {
                 self.troubled(format!("the program {name}: {trouble}"));
             }
             let Counts { runs, raised: before, undecided: others, joined } = known.counts;
+            lost.into_iter().for_each(|(index, digest)| known.held.forget(index, digest));
             known.counts = Counts { runs: runs + 1, raised: before + raised, undecided: others + undecided, joined };
             known.trouble = trouble;
             known.is_running = false;

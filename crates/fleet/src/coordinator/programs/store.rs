@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The ending of the files.
 const ENDING: &str = "json";
 /// The longest file: a text, and the values of its parameters.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: u64 = 4 << 20;
 
 /// A folder of control programs.
 #[derive(Debug)]
@@ -99,7 +99,8 @@ impl ProgramStore {
         fs::remove_file(&path).and_then(|()| self.sync()).map_err(failed("remove", &path))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// The file of a program.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name).with_extension(ENDING)
     }
 
