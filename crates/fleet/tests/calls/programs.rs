@@ -135,14 +135,13 @@ async fn many_and_long_programs_are_installed_or_refused() {
     let mut admin = home.admin().await;
     // More than gRPC takes in one message, if nothing is said.
     let filter = |program: usize, number: usize| {
-        let ports: Vec<_> = (1_000..1_200).map(|port| (port + number).to_string()).collect();
-        format!(
-            "[[install.filter]]\nname = \"f_{program}_{number}\"\nexpression = \"dst_port in {{{}}}\"\n",
-            ports.join(", ")
-        )
+        let hosts: Vec<_> =
+            (0..200).map(|host| format!("2001:0db8:0000:0000:0000:0000:{number:04x}:{host:04x}")).collect();
+        let hosts = hosts.join(", ");
+        format!("[[install.filter]]\nname = \"f_{program}_{number}\"\nexpression = \"src_ip in {{{hosts}}}\"\n")
     };
     let long =
-        |program: usize| format!("[[install]]\n{}", (0..160).map(|number| filter(program, number)).collect::<String>());
+        |program: usize| format!("[[install]]\n{}", (0..28).map(|number| filter(program, number)).collect::<String>());
     let mut refused = None;
     for number in 0..60 {
         match admin.add_program(&format!("long_{number}"), &long(number), BTreeMap::new()).await {
