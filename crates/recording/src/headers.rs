@@ -190,7 +190,7 @@ impl IntoFolder<'_> {
         Ok(())
     }
 
-    /// Whether there are triggers to look at.
+    /// Whether there are triggers to look at, or some may be installed.
     pub fn has_triggers(&self) -> bool {
         self.alarms.is_some()
     }

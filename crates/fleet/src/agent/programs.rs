@@ -74,9 +74,7 @@ impl Served {
         name_problem(program)?;
         let recorder = &*self.records.0;
         let schema = recorder.log().schema();
-        let parsed = Definitions::parse(program, definitions, schema).map_err(|error| error.to_string());
-        // An earlier version of it must not stay beside an error.
-        let parsed = parsed.inspect_err(|_| _ = recorder.uninstall(program))?;
+        let parsed = Definitions::parse(program, definitions, schema).map_err(|error| error.to_string())?;
         recorder.install(program, &parsed).map_err(|error| error.to_string())
     }
 }

@@ -268,6 +268,7 @@ impl Coordinator {
         let (sessions, _) = lock(&self.shared.members).sessions(&[name.to_owned()]);
         sessions.iter().for_each(|session| self.detach(session));
         lock(&self.shared.members).members.remove(name);
+        self.end_programs(name);
     }
 
     /// Notes that these are members, although they have not come since this coordinator began.

@@ -103,7 +103,7 @@ impl Programs {
         Ok(Self { store, all })
     }
 
-    /// The definitions of a member, from all programs; and the errors of programs that have none for it.
+    /// The definitions of a member, from all programs. Programs that contradict themselves for it note their error.
     fn parts(&mut self, member: &str) -> Vec<ProgramPart> {
         let mut parts = Vec::new();
         for (name, known) in &mut self.all {
@@ -224,6 +224,11 @@ impl Coordinator {
     /// All control programs and their states, by name.
     pub fn programs(&self) -> Vec<ProgramState> {
         lock(&self.shared.programs).all.values().map(Known::state).collect()
+    }
+
+    /// A host is no member any more.
+    pub(super) fn end_programs(&self, member: &str) {
+        lock(&self.shared.programs).all.values_mut().for_each(|known| _ = known.parts.remove(member));
     }
 
     /// Sends to all members what they have to have.

@@ -4,7 +4,7 @@ use crate::answer::{Asked, Merged};
 use queuescope_log::{Function, Group, GroupKey, Number, Relation};
 use queuescope_text::{Problem, did_you_mean, quoted};
 use queuescope_wire::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Comparisons of numbers with what the answers to questions say, all of which must hold.
@@ -104,18 +104,29 @@ impl Condition {
         self.comparisons.iter().any(|comparison| comparison.needs_all)
     }
 
-    /// The groups with which it holds, those with the most extreme values first. Groups that one of two questions lacks have a value of 0 there.
+    /// The groups with which it holds, those with the most extreme values first. It looks at the groups of all of its questions; those that a question
+    /// lacks have a value of 0 there.
     pub fn held(&self, answers: &[&Merged]) -> Vec<Held> {
-        // The first comparison of groups has the groups and the value.
-        let first = self.comparisons.iter().position(|comparison| comparison.groups().is_some()).unwrap_or(0);
-        let Some(comparison) = self.comparisons.get(first) else { return Vec::new() };
-        let mut held = comparison.held(answers);
-        for (at, other) in self.comparisons.iter().enumerate() {
-            if at != first {
-                let values = other.values(answers);
-                held.retain(|held| other.holds(values.of(held.keys.as_ref().map(|(_, keys)| keys))));
-            }
-        }
+        let values: Vec<_> = self.comparisons.iter().map(|comparison| comparison.values(answers)).collect();
+        let each = || self.comparisons.iter().zip(&values);
+        let holds = |keys: Option<&Vec<u128>>| each().all(|(comparison, values)| comparison.holds(values.of(keys)));
+        // The first comparison of groups has the value.
+        let first = each().find_map(|(comparison, values)| Some((comparison, values, comparison.groups()?)));
+        let Some((comparison, first, question)) = first else {
+            let value = values.first().filter(|_| holds(None)).map(|values| values.otherwise);
+            return value.map(|value| Held { keys: None, value }).into_iter().collect();
+        };
+        let all: BTreeSet<_> = values.iter().flat_map(|values| values.groups.keys()).collect();
+        let mut held: Vec<_> = all
+            .into_iter()
+            .filter(|keys| holds(Some(keys)))
+            .map(|keys| Held { keys: Some((question, keys.clone())), value: first.of(Some(keys)) })
+            .collect();
+        let is_low = matches!(comparison.relation, Relation::Less | Relation::AtMost);
+        held.sort_by(|a, b| {
+            let order = a.value.compare(b.value);
+            if is_low { order } else { order.reverse() }.then_with(|| a.keys.cmp(&b.keys))
+        });
         held
     }
 }
@@ -190,17 +201,6 @@ impl Comparison {
         let otherwise = self.second.map_or(first, |(operator, second)| operator.of(first, missing(second)));
         let groups = self.each(answers).into_iter().filter_map(|held| Some((held.keys?.1, held.value))).collect();
         Values { groups, otherwise }
-    }
-
-    /// Those with which it holds, the most extreme first.
-    fn held(&self, answers: &[&Merged]) -> Vec<Held> {
-        let mut held: Vec<_> = self.each(answers).into_iter().filter(|held| self.holds(held.value)).collect();
-        let is_low = matches!(self.relation, Relation::Less | Relation::AtMost);
-        held.sort_by(|a, b| {
-            let order = a.value.compare(b.value);
-            if is_low { order } else { order.reverse() }.then_with(|| a.keys.cmp(&b.keys))
-        });
-        held
     }
 
     /// The value of each group, or the one for all.
@@ -439,6 +439,7 @@ mod tests {
         assert_eq!(held("groups(b) > 2 and a > 19", &a, &b), [(Some(2), 20.0)]);
         // A group that another question lacks has 0 there.
         assert_eq!(held("a > 1 and b < 1", &a, &b), [(Some(3), 5.0)]);
+        assert_eq!(held("b < 1 and a > 1", &a, &b), [(Some(3), 0.0)]);
         assert_eq!(held("a > 9 and b < 5", &a, &[]), [(Some(2), 20.0), (Some(1), 10.0)]);
         // 0 / 0 compares with nothing, and an answer without groups has a total of 0.
         assert_eq!(held("total(a) / total(b) < 1", &[], &[]), []);

@@ -178,6 +178,35 @@ fn regular_losses_are_distinguished_from_others() {
 }
 
 #[test]
+fn packets_that_do_not_arrive_are_counted() {
+    let (from, to) = (NodeId(1), NodeId(2));
+    let values = [("sender", host(from)), ("src", address(from)), ("receiver", host(to)), ("dst", address(to))];
+    let more = [("limit", "10".to_owned()), ("every", "100ms".to_owned())];
+    let program = [Added { name: "way", recipe: "lost-between", values: values.into_iter().chain(more).collect() }];
+    let (_, key) = FlowKey::named("10.0.0.1:1024 > 10.0.0.2:5001 udp").expect("it is a name");
+    for seed in seeds() {
+        for one_of in [5, u64::MAX] {
+            let mut chance = Random::new(seed);
+            let mut records = Vec::new();
+            for at in (0..1_000).map(|number| Nanos(number * MS)) {
+                let mut record = [0; packet::SIZE];
+                packet::fill_known(
+                    &mut record,
+                    &packet::Known { at, length: 500, key: &key, ecn: Ecn::NotEct, tcp: None },
+                );
+                records.push((at, from, record));
+                if chance.below(one_of) > 0 {
+                    records.push((at, to, record));
+                }
+            }
+            let arrivals = Arrivals { hosts: vec![from, to], records, end: Nanos(1_000 * MS) };
+            let ran = play(&arrivals, &program, Runs::Every(100 * MS));
+            assert_eq!(one_of == 5, ran.raised.iter().any(|alert| alert.trigger == "way.lost"), "seed {seed}: {ran:?}");
+        }
+    }
+}
+
+#[test]
 fn an_incast_is_named_with_the_number_of_its_senders() {
     let program = |network: &Network| {
         let to = network.hosts[0].1;
