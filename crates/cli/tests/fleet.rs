@@ -156,6 +156,11 @@ fn fleet(dir: &Path) {
     printed(dir, "coordinator init home --name monitor.example");
     let again = run(dir, "coordinator init home --name monitor.example");
     assert_eq!(again.status.code(), Some(2), "{again:?}");
+    for own in ["alerts.jsonl", "audit.jsonl", "starts", "lock"] {
+        let refused = run(dir, &format!("coordinator run home --send jsonl:./home/{own}"));
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && message.contains("the coordinator's own file"), "{message}");
+    }
     let mut coordinator = Background::start(dir, "coordinator run home --send jsonl:sent.jsonl");
     let _notes = coordinator.says("listens on 127.0.0.1:7401");
     let admin = "--credentials home/admin";

@@ -171,8 +171,12 @@ impl CoordinatorServer {
     /// Sends alerts to sinks, from now on and until the result is dropped.
     ///
     /// # Errors
-    /// Fails if a position in the folder cannot be read or written, or if a thread cannot be started.
+    /// Fails if a sink is a file of the coordinator, if a position in the folder cannot be read or written, or if a thread cannot be started.
     pub fn start_sinks(&self, sinks: PreparedSinks) -> Result<Sinks, SinkError> {
+        let own = [LOCK, ALERTS, AUDIT, STARTS].map(|name| self.folder.join(name).canonicalize());
+        if let Some(path) = sinks.among(&own.into_iter().flatten().collect::<Vec<_>>()) {
+            return Err(SinkError::Own(path));
+        }
         let fingerprint = self.registrar.authority().fingerprint().to_string();
         self.coordinator.start_sinks(sinks, &self.folder.join(SINKS), &fingerprint)
     }

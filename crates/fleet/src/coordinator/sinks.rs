@@ -36,7 +36,7 @@ use delivery::{Delivery, DeliveryParams};
 use position::PositionFile;
 use sender::{Sender, Trusted};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -97,6 +97,15 @@ impl PreparedSinks {
         let senders = options.sinks.iter().map(|sink| Sender::new(sink, &options, &mut trust));
         let senders = senders.collect::<Result<_, _>>()?;
         Ok(Self { options, senders })
+    }
+
+    /// The first of its files that is one of these.
+    pub(super) fn among(&self, others: &[PathBuf]) -> Option<PathBuf> {
+        let same = |path: &Path| path.canonicalize().is_ok_and(|path| others.contains(&path));
+        self.options.sinks.iter().find_map(|sink| match sink {
+            SinkAddress::File(path) if same(path) => Some(path.clone()),
+            _ => None,
+        })
     }
 
     /// Sends the alerts of `host`, each sink from its position in `folder` on. `fingerprint` is that of the coordinator's authority.

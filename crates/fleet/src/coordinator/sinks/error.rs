@@ -26,6 +26,9 @@ pub enum SinkError {
         /// What is wrong with it.
         why: serde_json::Error,
     },
+    /// A file of the coordinator itself.
+    #[error("{} is the coordinator's own file: send alerts to another", .0.display())]
+    Own(PathBuf),
     /// A sink is there twice.
     #[error("{0} is given twice")]
     Twice(String),
