@@ -51,7 +51,8 @@ fn init(args: &CoordinatorInit) -> Result<Outcome> {
 fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let runtime = runtime().context("cannot start threads")?;
-    let options = CoordinatorOptions { lease: args.lease, ..CoordinatorOptions::default() };
+    let options =
+        CoordinatorOptions { lease: args.lease, alerts: args.keep_alerts as usize, ..CoordinatorOptions::default() };
     let sinks = PreparedSinks::new(sink_options(&args.sending))?;
     let (refused, sent) = runtime.block_on(async {
         let Some(server) = open(args, options, &stop).await? else { return Ok((0, Vec::new())) };

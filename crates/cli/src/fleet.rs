@@ -3,6 +3,7 @@
 use crate::args::{Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin, FleetMembers, FleetRevoke};
 use crate::outcome::{Outcome, ignore_closed_pipe, print};
 use crate::paths::read_text;
+use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_fleet::client::{Client, join};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
@@ -196,12 +197,20 @@ fn alerts(args: &FleetAlerts) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     with_client(&args.access, async |client| {
         let mut alerts = client.alerts(args.from, args.follow).await?;
+        let mut expected = args.from.max(1);
         loop {
             // Alerts may be rare; a stop is looked for meanwhile.
             let next = tokio::time::timeout(std::time::Duration::from_millis(100), alerts.next()).await;
             match next {
                 Ok(Some(alert)) => {
                     let alert = alert.map_err(|status| anyhow::anyhow!("{}", status.message()))?;
+                    if alert.number > expected {
+                        note(&format!(
+                            "alerts {expected} to {} are not kept any more (coordinator run --keep-alerts)",
+                            alert.number - 1
+                        ));
+                    }
+                    expected = alert.number + 1;
                     let mut out = io::stdout().lock();
                     let written = writeln!(out, "{}", alert_json(&alert)).and_then(|()| out.flush());
                     if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {

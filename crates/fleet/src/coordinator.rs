@@ -58,12 +58,15 @@ pub struct CoordinatorOptions {
     pub part_bytes: usize,
     /// The most groups of a member's part of an answer.
     pub groups: u64,
+    /// The newest alerts that are kept, at least 1. The file has at most twice as many.
+    pub alerts: usize,
 }
 
 impl Default for CoordinatorOptions {
-    /// 20 ms (Confluo takes 1.2 ms for 128 hosts), 10 000 members, and parts of 64 MB and a million groups.
+    /// 20 ms (Confluo takes 1.2 ms for 128 hosts), 10 000 members, parts of 64 MB and a million groups, and 100 000 alerts.
     fn default() -> Self {
-        Self { lease: Nanos(20_000_000), members: 10_000, part_bytes: 64 << 20, groups: 1_000_000 }
+        let alerts = AlertStore::KEPT;
+        Self { lease: Nanos(20_000_000), members: 10_000, part_bytes: 64 << 20, groups: 1_000_000, alerts }
     }
 }
 

@@ -184,6 +184,15 @@ async fn attach(
     protocol: u32,
 ) -> Result<(mpsc::Sender<FromAgent>, Streaming<ToAgent>), tonic::Status> {
     home.join(name, "agent").await;
+    attach_again(home, name, protocol).await
+}
+
+/// The same of a host that has joined.
+async fn attach_again(
+    home: &Home,
+    name: &str,
+    protocol: u32,
+) -> Result<(mpsc::Sender<FromAgent>, Streaming<ToAgent>), tonic::Status> {
     let tls = client_config(&credentials(&home.path(name)), Arc::new(DefaultTimeProvider)).expect("TLS works");
     let link = connect(&home.address, tls).await.expect("it listens");
     let (go, messages) = mpsc::channel(8);
@@ -201,6 +210,23 @@ async fn another_version_is_refused_with_one_line() {
     assert!(refused.message().contains("new has version 9.9.9") && !refused.message().contains('\n'), "{refused:?}");
     home.wait_for("new", State::OtherVersion).await;
     attach(&home, "near", PROTOCOL + 1).await.expect("a neighbour");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_whose_name_another_takes_learns_why() {
+    let home = Home::start().await;
+    let (_go, mut come) = attach(&home, "twin", PROTOCOL).await.expect("it is a member");
+    let (_other, _its) = attach_again(&home, "twin", PROTOCOL).await.expect("so is the other");
+    let why = loop {
+        match come.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("it ended without a reason"),
+            Err(why) => break why,
+        }
+    };
+    let text = "another agent came as twin, from 127.0.0.1:";
+    assert!(why.code() == Code::Aborted && why.message().starts_with(text), "{why:?}");
+    home.wait_for("twin", State::Answered).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

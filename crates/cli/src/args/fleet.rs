@@ -48,6 +48,10 @@ pub struct CoordinatorRun {
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = lease)]
     pub lease: Nanos,
 
+    /// The newest alerts to keep. The file has at most twice as many
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub keep_alerts: u64,
+
     /// If another process runs this coordinator, wait, and take over when it ends. Both need the same folder and address
     #[arg(long)]
     pub standby: bool,

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
@@ -123,7 +124,7 @@ impl Served {
         let _ = go.try_send(hello);
         let mut calls = FleetClient::new(link.channel.clone()).max_decoding_message_size(MESSAGE);
         let come = match calls.attach(ReceiverStream::new(messages)).await {
-            Ok(come) => come.into_inner(),
+            Ok(come) => come.into_inner().map(|message| message.map_err(|status| status.message().to_owned())),
             Err(status) => return Ended::of(&status, link),
         };
         match self.session(come, go, welcomed).await {

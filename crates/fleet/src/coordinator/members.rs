@@ -6,7 +6,8 @@ use crate::locked::lock;
 use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, Welcome, to_agent};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{oneshot, watch};
 
@@ -35,6 +36,10 @@ struct Inner {
     /// Gone when the stream is over: then the agent sees its end.
     to: Mutex<Option<Sender<ToAgent>>>,
     is_over: watch::Sender<bool>,
+    /// Where its connection comes from.
+    from: Option<SocketAddr>,
+    /// Why another stream of the same name took its place.
+    replaced: OnceLock<String>,
 }
 
 impl Session {
@@ -61,6 +66,25 @@ impl Session {
     /// Sends a message, unless too many wait already.
     pub(super) fn send(&self, message: ToAgent) -> bool {
         lock(&self.inner.to).as_ref().is_some_and(|to| to.try_send(message).is_ok())
+    }
+
+    /// Why another stream took the place of this one, if one did.
+    pub(super) fn replaced(&self) -> Option<&str> {
+        self.inner.replaced.get().map(String::as_str)
+    }
+
+    /// Another agent has its name now. Returns what people should know: two hosts with one name end each other's streams.
+    fn replace(&self, by: Option<SocketAddr>) -> Option<String> {
+        let (name, of) =
+            (self.name(), |from: Option<SocketAddr>| from.map_or("elsewhere".to_owned(), |from| from.to_string()));
+        let why = format!("another agent came as {name}, from {}: each host needs a name of its own", of(by));
+        // It is replaced once.
+        let _ = self.inner.replaced.set(why);
+        let is_elsewhere = self.inner.from.zip(by).is_some_and(|(old, new)| old.ip() != new.ip());
+        is_elsewhere.then(|| {
+            let (old, new) = (of(self.inner.from), of(by));
+            format!("{name} came from {new} while its stream from {old} was open: if these are two hosts, invite one of them by another name")
+        })
     }
 
     /// Returns when the stream is over for the coordinator.
@@ -220,12 +244,17 @@ impl Members {
 }
 
 impl Coordinator {
-    /// An agent said hello. Returns its stream, and the messages to it; the first is a welcome. An earlier stream of the same name
-    /// ends.
+    /// An agent said hello, over a connection `from` somewhere. Returns its stream, and the messages to it; the first is a welcome. An earlier
+    /// stream of the same name ends.
     ///
     /// # Errors
     /// Fails if it has another version, or if there are too many members.
-    pub fn attach(&self, name: &str, hello: Hello) -> Result<(Session, Receiver<ToAgent>), AttachError> {
+    pub fn attach(
+        &self,
+        name: &str,
+        hello: Hello,
+        from: Option<SocketAddr>,
+    ) -> Result<(Session, Receiver<ToAgent>), AttachError> {
         let own = env!("CARGO_PKG_VERSION");
         let mut members = lock(&self.shared.members);
         if members.members.len() >= members.most && !members.members.contains_key(name) {
@@ -245,11 +274,16 @@ impl Coordinator {
         let (to, messages) = channel(WAITING);
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
         let (to, store, schema) = (Mutex::new(Some(to)), hello.store, member.schema.clone());
-        let session = Session { inner: Arc::new(Inner { name: name_of, number, store, schema, to, is_over }) };
+        let replaced = OnceLock::new();
+        let inner = Inner { name: name_of, number, store, schema, to, is_over, from, replaced };
+        let session = Session { inner: Arc::new(inner) };
         let known = Known { member, shed_at: None, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
         drop(members);
         if let Some(earlier) = earlier {
+            if let Some(trouble) = earlier.replace(from) {
+                self.troubled(trouble);
+            }
             self.is_over(&earlier);
         }
         if !is_near {

@@ -143,7 +143,7 @@ impl CoordinatorServer {
         let lock = locked(folder)?;
         let registrar = Arc::new(Registrar::open(&folder.join(AUTHORITY), Lives::default())?);
         let credentials = registrar.credentials(clock::seconds())?;
-        let alerts = AlertStore::open(&folder.join(ALERTS))?;
+        let alerts = AlertStore::open(&folder.join(ALERTS), options.alerts)?;
         let programs = Programs::open(ProgramStore::open(&folder.join(PROGRAMS)).map_err(ProgramError::from)?)?;
         let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts, programs);
         coordinator.expect(registrar.revocations().names(Role::Agent, clock::seconds()));

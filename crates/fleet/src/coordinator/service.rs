@@ -149,13 +149,14 @@ impl Fleet for FleetService {
     async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<Self::AttachStream>, Status> {
         let agent = self.caller(&request, Role::Agent, "attach")?;
         let certificate = self.certificate(&request)?;
+        let from = request.extensions().get::<Peer>().and_then(|peer| peer.address);
         let mut come = request.into_inner();
         let first = timeout(FIRST, come.message()).await;
         let first = first.map_err(|_| Status::deadline_exceeded("the agent did not say hello in time"))??;
         let Some(from_agent::Message::Hello(hello)) = first.and_then(|first| first.message) else {
             return Err(Status::invalid_argument("the first message of an agent is hello"));
         };
-        let attached = self.coordinator.attach(agent.name.as_str(), hello);
+        let attached = self.coordinator.attach(agent.name.as_str(), hello, from);
         let attached = attached.map_err(|error| Status::failed_precondition(error.to_string()));
         let (session, messages) = self.audited(&agent, "attach", "", attached)?;
         // It may have been revoked while its hello was awaited.
@@ -163,7 +164,7 @@ impl Fleet for FleetService {
             self.coordinator.detach(&session);
             return Err(refused(&error));
         }
-        let coordinator = self.coordinator.clone();
+        let (coordinator, ended) = (self.coordinator.clone(), session.clone());
         tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -176,7 +177,9 @@ impl Fleet for FleetService {
             }
             coordinator.detach(&session);
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(messages).map(Ok))))
+        // The last message of a stream that another took the place of.
+        let end = std::iter::once_with(move || ended.replaced().map(|why| Err(Status::aborted(why)))).flatten();
+        Ok(Response::new(Box::pin(ReceiverStream::new(messages).map(Ok).chain(tokio_stream::iter(end)))))
     }
 
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {

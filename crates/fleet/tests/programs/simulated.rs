@@ -163,7 +163,8 @@ pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
 
 /// A coordinator in a folder.
 pub fn coordinator(folder: &Path) -> Coordinator {
-    let alerts = AlertStore::open(&folder.join("alerts.jsonl")).unwrap_or_else(|error| panic!("{error}"));
+    let alerts =
+        AlertStore::open(&folder.join("alerts.jsonl"), AlertStore::KEPT).unwrap_or_else(|error| panic!("{error}"));
     let store = ProgramStore::open(&folder.join("programs")).unwrap_or_else(|error| panic!("{error}"));
     let programs = Programs::open(store).unwrap_or_else(|error| panic!("{error}"));
     // A machine that is busy with other tests may be late.
@@ -175,7 +176,7 @@ pub fn coordinator(folder: &Path) -> Coordinator {
 pub fn attach(runtime: &Runtime, coordinator: &Coordinator, name: &str, recorder: Arc<Recorder>, path: &Path) {
     let shed = Arc::new(AtomicU64::new(0));
     let served = Served::new(recorder, path.to_owned(), "a simulation".to_owned(), shed);
-    let (session, come) = coordinator.attach(name, served.hello()).unwrap_or_else(|error| panic!("{error}"));
+    let (session, come) = coordinator.attach(name, served.hello(), None).unwrap_or_else(|error| panic!("{error}"));
     let (go, mut from_agent) = channel(64);
     runtime.spawn(async move { served.session(ReceiverStream::new(come).map(Ok::<_, String>), go, || ()).await });
     let coordinator = coordinator.clone();

@@ -245,17 +245,23 @@ impl Coordinator {
             }
         };
         let (mut raised, mut lost) = (0, Vec::new());
-        for (index, HeldAlert { digest, alert }) in alerts {
-            let coordinator = self.clone();
-            // It waits for the disk.
-            let before = raised;
-            match tokio::task::spawn_blocking(move || coordinator.alerts().raise(alert)).await {
-                Ok(Ok(())) => raised += 1,
-                Ok(Err(why)) => trouble = why.to_string(),
-                Err(_) => "storing its alert failed; the coordinator's log has the reason".clone_into(&mut trouble),
-            }
-            if raised == before {
-                lost.push((index, digest));
+        let (coordinator, of): (_, Vec<_>) =
+            (self.clone(), alerts.iter().map(|(at, held)| (*at, held.digest)).collect());
+        let alerts: Vec<_> = alerts.into_iter().map(|(_, held)| held.alert).collect();
+        // It waits for the disk.
+        let stored = tokio::task::spawn_blocking(move || coordinator.alerts().raise(alerts)).await;
+        let stored = stored.unwrap_or_else(|_| {
+            "storing its alerts failed; the coordinator's log has the reason".clone_into(&mut trouble);
+            Vec::new()
+        });
+        for (at, (index, digest)) in of.into_iter().enumerate() {
+            match stored.get(at) {
+                Some(Ok(())) => raised += 1,
+                Some(Err(why)) => {
+                    trouble = why.to_string();
+                    lost.push((index, digest));
+                }
+                None => lost.push((index, digest)),
             }
         }
         let mut programs = lock(&self.shared.programs);

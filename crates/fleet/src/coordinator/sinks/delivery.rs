@@ -17,9 +17,11 @@ const LONGEST_PAUSE: Nanos = Nanos(3_600_000_000_000);
 
 /// The stored alerts.
 pub(super) trait Stored {
-    /// The number of alerts.
+    /// The number of the first alert that is kept; that of the next one if none is.
+    fn first(&self) -> u64;
+    /// The number of the last alert.
     fn count(&self) -> u64;
-    /// Alerts from a number on, at most `most`.
+    /// Alerts from a number on, at most `most`, as far as they are kept.
     fn from(&self, number: u64, most: usize) -> Vec<Alert>;
 }
 
@@ -136,7 +138,9 @@ impl Delivery {
     /// was replaced, it begins with the first.
     pub fn open(position: Option<&Position>, alerts: &impl Stored, params: DeliveryParams) -> Self {
         let count = alerts.count();
-        let is_same = |at: &Position| at.position == 0 || last_digest(alerts, at.position).as_ref() == Some(&at.last);
+        // An alert that is not kept any more cannot be compared.
+        let is_same =
+            |at: &Position| at.position < alerts.first() || last_digest(alerts, at.position).as_ref() == Some(&at.last);
         let mut notes = Vec::new();
         let (position, since) = match position {
             None => (count, count + 1),
@@ -147,7 +151,7 @@ impl Delivery {
             }
         };
         let mut repeats = Repeats::new(params.once, REMEMBERED);
-        let mut number = since;
+        let mut number = since.max(alerts.first());
         while number <= position {
             for alert in alerts.from(number, READ).iter().take_while(|alert| alert.number <= position) {
                 repeats.admit(alert);
@@ -174,7 +178,7 @@ impl Delivery {
 
     /// What to do now. Composes [`waiting`](Self::waiting) if needed.
     pub fn next(&mut self, now: Nanos, alerts: &impl Stored) -> Next {
-        self.shorten(alerts.count());
+        self.shorten(alerts.first(), alerts.count());
         if now < self.not_before {
             return Next::Pause(self.not_before);
         }
@@ -252,16 +256,16 @@ impl Delivery {
         }
     }
 
-    /// Leaves out the oldest alerts if more wait than allowed.
-    fn shorten(&mut self, count: u64) {
-        let to = count.saturating_sub(self.params.backlog);
+    /// Leaves out the oldest alerts if more wait than allowed, or than are kept.
+    fn shorten(&mut self, first: u64, count: u64) {
+        let to = count.saturating_sub(self.params.backlog).max(first - 1);
         if to <= self.position {
             return;
         }
         let left_out = to - self.position;
         self.stats.left_out += left_out;
         self.begin_after(to);
-        let most = self.params.backlog;
+        let most = self.params.backlog.min(count - to);
         let trouble = self.trouble.get_or_insert_default();
         if trouble.left_out == 0 {
             self.notes.push(format!("leaves out the oldest alerts, because more than {most} wait"));
@@ -285,7 +289,8 @@ impl Delivery {
         loop {
             let from = self.held.back().map_or(self.position, |last| last.through) + 1;
             let more = alerts.from(from, READ);
-            if more.is_empty() {
+            if more.first().is_none_or(|first| first.number > from) {
+                // There are none, or those between are not kept any more, which the next look counts.
                 return;
             }
             for alert in more {

@@ -112,6 +112,10 @@ impl Worker {
 }
 
 impl Stored for AlertStore {
+    fn first(&self) -> u64 {
+        self.first()
+    }
+
     fn count(&self) -> u64 {
         *self.count().borrow()
     }

@@ -13,12 +13,16 @@ const REFUSED: &str = "refused";
 const SECOND: u64 = 1_000_000_000;
 
 impl Stored for &[Alert] {
+    fn first(&self) -> u64 {
+        <[Alert]>::first(self).map_or(1, |alert| alert.number)
+    }
+
     fn count(&self) -> u64 {
-        self.len() as u64
+        self.last().map_or(0, |alert| alert.number)
     }
 
     fn from(&self, number: u64, most: usize) -> Vec<Alert> {
-        self.iter().skip(number as usize - 1).take(most).cloned().collect()
+        self.iter().skip_while(|alert| alert.number < number).take(most).cloned().collect()
     }
 }
 
@@ -27,6 +31,8 @@ impl Stored for &[Alert] {
 enum Event {
     /// Alerts come.
     Come(usize),
+    /// The oldest are not kept any more.
+    Forget(usize),
     /// The receiver answers.
     Answer,
     /// It takes some, and fails.
@@ -42,6 +48,7 @@ enum Event {
 /// A sink with its alerts and its receiver.
 struct World {
     alerts: Vec<Alert>,
+    forgotten: usize,
     visible: usize,
     params: DeliveryParams,
     delivery: Delivery,
@@ -57,6 +64,7 @@ impl World {
         let delivery = Delivery::open(None, &&alerts[..0], params.clone());
         let mut world = Self {
             alerts,
+            forgotten: 0,
             visible: 0,
             params,
             delivery,
@@ -72,6 +80,7 @@ impl World {
     fn happens(&mut self, event: &Event) {
         match event {
             Event::Come(more) => self.visible = (self.visible + more).min(self.alerts.len()),
+            Event::Forget(more) => self.forgotten = (self.forgotten + more).min(self.visible.saturating_sub(1)),
             Event::KillUnsaved => {
                 self.attempt(&Event::Answer);
                 self.restart();
@@ -85,7 +94,7 @@ impl World {
 
     /// Returns whether there was something to send.
     fn attempt(&mut self, event: &Event) -> bool {
-        let stored = &self.alerts[..self.visible];
+        let stored = &self.alerts[self.forgotten..self.visible];
         let mut next = self.delivery.next(self.now, &stored);
         if let Next::Pause(until) = next {
             assert!(until > self.now);
@@ -125,7 +134,7 @@ impl World {
                 self.restart();
                 return true;
             }
-            Event::Answer | Event::Come(_) | Event::KillUnsaved => {
+            Event::Answer | Event::Come(_) | Event::Forget(_) | Event::KillUnsaved => {
                 self.taken.extend(&numbers);
                 Attempt::ALL
             }
@@ -135,14 +144,15 @@ impl World {
     }
 
     fn save(&mut self) {
-        if let Some(position) = self.delivery.unsaved("a sink", &&self.alerts[..self.visible]) {
+        if let Some(position) = self.delivery.unsaved("a sink", &&self.alerts[self.forgotten..self.visible]) {
             self.saved = Some(position);
             self.delivery.saved();
         }
     }
 
     fn restart(&mut self) {
-        self.delivery = Delivery::open(self.saved.as_ref(), &&self.alerts[..self.visible], self.params.clone());
+        self.delivery =
+            Delivery::open(self.saved.as_ref(), &&self.alerts[self.forgotten..self.visible], self.params.clone());
         self.now = Nanos(0);
     }
 
@@ -198,6 +208,7 @@ fn numbered(alerts: &[(u8, u64)]) -> Vec<Alert> {
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         3 => (1..6usize).prop_map(Event::Come),
+        1 => (1..4usize).prop_map(Event::Forget),
         2 => Just(Event::Answer),
         2 => (0..4usize).prop_map(Event::Fail),
         1 => Just(Event::LoseAnswer),
@@ -214,7 +225,7 @@ proptest! {
         among in 1..40u64,
     ) {
         let mut world = World::new(numbered(&alerts), DeliveryParams { among, ..params(once, u64::MAX, batch) });
-        events.iter().for_each(|event| world.happens(event));
+        events.iter().filter(|event| !matches!(event, Event::Forget(_))).for_each(|event| world.happens(event));
         world.finish();
         prop_assert_eq!(world.lost(), Vec::<u64>::new());
         let firsts = world.firsts();
@@ -229,10 +240,11 @@ proptest! {
         alerts in prop::collection::vec((0..3u8, 0..40u64), 0..40), events in events(), once in 0..12u64, backlog in 1..50u64,
     ) {
         let mut world = World::new(numbered(&alerts), params(once, backlog, 4));
-        let is_calm = |event: &&Event| matches!(event, Event::Come(_) | Event::Answer | Event::Fail(_));
+        let is_calm =
+            |event: &&Event| matches!(event, Event::Come(_) | Event::Forget(_) | Event::Answer | Event::Fail(_));
         for event in events.iter().filter(is_calm) {
             world.happens(event);
-            prop_assert!(world.visible as u64 - world.delivery.position() <= backlog || matches!(event, Event::Come(_)));
+            prop_assert!(world.visible as u64 - world.delivery.position() <= backlog || matches!(event, Event::Come(_) | Event::Forget(_)));
         }
         world.finish();
         let SinkStats { sent, refused, repeats, left_out, .. } = world.delivery.stats();

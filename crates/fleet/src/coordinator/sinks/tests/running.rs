@@ -25,7 +25,7 @@ struct Home {
 impl Home {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let alerts = AlertStore::open(&dir.path().join("alerts.jsonl")).unwrap();
+        let alerts = AlertStore::open(&dir.path().join("alerts.jsonl"), AlertStore::KEPT).unwrap();
         let programs = Programs::open(ProgramStore::open(&dir.path().join("programs")).unwrap()).unwrap();
         Self { coordinator: Coordinator::new(CoordinatorOptions::default(), 1, alerts, programs), dir, stored: 0 }
     }
