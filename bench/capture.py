@@ -106,7 +106,8 @@ def main():
             subprocess.run(["ip", "netns", "del", name], check=False)
 
 
-if sys.argv[1:2] == ["flood"]:
-    flood(float(sys.argv[2]))
-else:
-    main()
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["flood"]:
+        flood(float(sys.argv[2]))
+    else:
+        main()

@@ -1,5 +1,6 @@
 //! An agent without a source, in a process of its own, until its standard input is closed.
 
+use crate::diagnosis::RECORDS;
 use queuescope_archive::{Recorder, RecorderOptions};
 use queuescope_fleet::agent::{AgentConnection, Served};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
@@ -16,7 +17,8 @@ const MEMORY: u64 = 150_000_000;
 pub fn run(arguments: &[String]) {
     let [folder, coordinator] = arguments else { return eprintln!("cuts agent DIR HOST:PORT") };
     let folder = PathBuf::from(folder);
-    let (served, _recorder) = served(&folder, MEMORY);
+    let (served, recorder) = served(&folder, MEMORY);
+    assert_eq!(recorder.append(&records()).expect("there is room").refused, 0);
     let connection = connection(&folder, coordinator);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread is there");
     std::thread::spawn(|| {
@@ -29,6 +31,21 @@ pub fn run(arguments: &[String]) {
         }
     }));
     panic!("{why}");
+}
+
+/// Packets of eight senders, of which every fourth goes to port 80.
+fn records() -> Vec<u8> {
+    let schema = Schema::packet();
+    let [src, port, length] = ["src_ip", "dst_port", "length"].map(|name| schema.find(name).expect("packets have it"));
+    let mut records = vec![0; RECORDS as usize * schema.record_size()];
+    for (number, record) in records.chunks_exact_mut(schema.record_size()).enumerate() {
+        for (id, value) in
+            [(src, 0x0a00_0000 + number as u128 % 8), (port, if number % 4 == 0 { 80 } else { 443 }), (length, 1000)]
+        {
+            schema.reader(id).write(record, value);
+        }
+    }
+    records
 }
 
 /// A log in a folder, and what an agent serves of it.

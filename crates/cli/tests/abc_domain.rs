@@ -27,7 +27,7 @@ fn can_run(test: &str) -> bool {
 }
 
 /// The program of a name on `PATH`. Otherwise prints that a test is skipped, or fails if `QUEUESCOPE_REQUIRE` has the name.
-fn program(test: &str, name: &str) -> Option<PathBuf> {
+pub fn program(test: &str, name: &str) -> Option<PathBuf> {
     let found = env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file());
     if found.is_none() {
         let required = env::var("QUEUESCOPE_REQUIRE").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A coordinator and two hosts, each in a namespace of its own.
 
 use super::host::{HOST, HostPlan};
-use crate::namespaces::{PATIENCE, alone, ip, until};
+use crate::namespaces::{PATIENCE, alone, cable, ip, until};
 use queuescope_fleet::coordinator::{CoordinatorOptions, CoordinatorServer, create};
 use queuescope_fleet::identity::{
     Credentials, CurrentCredentials, DefaultTimeProvider, Identity, Lives, PendingKey, Registrar, client_config,
@@ -147,20 +147,4 @@ fn namespaces() -> Result<[Namespace; 3], String> {
     cable((send, "data", "10.8.3.1"), (receive, "data", "10.8.3.2"))?;
     all.iter().try_for_each(|one| one.run(|| ip("ip link set lo up")))?;
     Ok(all)
-}
-
-/// A cable between two namespaces: for each end, the name of its interface and its address.
-fn cable(
-    one: (&Namespace, &'static str, &'static str),
-    other: (&Namespace, &'static str, &'static str),
-) -> Result<(), String> {
-    let made = format!("ip link add {} type veth peer name {} netns {}", one.1, other.1, other.0.number());
-    one.0.run(move || ip(&made))?;
-    for (namespace, name, address) in [one, other] {
-        namespace.run(move || {
-            ip(&format!("ip addr add {address}/24 dev {name}"))?;
-            ip(&format!("ip link set {name} up"))
-        })?;
-    }
-    Ok(())
 }

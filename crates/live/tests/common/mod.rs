@@ -81,6 +81,17 @@ impl Ends {
     }
 }
 
+/// A cable between two namespaces: for each end, the name of its interface and its address in a network of 24 bits.
+pub fn cable(one: (&Namespace, &str, &str), other: (&Namespace, &str, &str)) -> Result<(), String> {
+    let made = format!("ip link add {} type veth peer name {} netns {}", one.1, other.1, other.0.number());
+    one.0.run(move || ip(&made))?;
+    for (namespace, name, address) in [one, other] {
+        let (addressed, up) = (format!("ip addr add {address}/24 dev {name}"), format!("ip link set {name} up"));
+        namespace.run(move || ip(&addressed).and_then(|()| ip(&up)))?;
+    }
+    Ok(())
+}
+
 /// Repeats `look` until it returns something.
 #[allow(clippy::disallowed_methods, reason = "a test gives up after some time")]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
