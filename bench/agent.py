@@ -70,7 +70,7 @@ def says(process, words):
 def measure(seconds, rate):
     """Cores and bytes while idle, cores at the rate, and the packets that were sent, recorded and lost."""
     with tempfile.TemporaryDirectory() as folder:
-        command(folder, "coordinator", "init", "home")
+        command(folder, "coordinator", "init", "home", "--name", "localhost")
         coordinator = start(folder, "coordinator", "run", "home", "--listen", "127.0.0.1:7401")
         says(coordinator, "listens on")
         token = command(folder, "fleet", "invite", "host", "--credentials", "home/admin")
@@ -86,11 +86,11 @@ def measure(seconds, rate):
         sent = int(sender.communicate()[0])
         time.sleep(1)
         busy, busy_memory = (process_time(agent.pid) - before) / seconds, memory(agent.pid)
-        agent.send_signal(signal.SIGINT)
+        agent.send_signal(signal.SIGTERM)
         out, said = agent.communicate(timeout=120)
         kept, lost = (number(text, out + said) for text in (r"packets? of far0 captured",
                                                              r"packets? for which the kernel had no room"))
-        coordinator.send_signal(signal.SIGINT)
+        coordinator.send_signal(signal.SIGTERM)
         coordinator.communicate(timeout=60)
     return idle, idle_memory, busy, busy_memory, sent / seconds, kept, lost
 
@@ -119,7 +119,8 @@ def main():
             subprocess.run(["ip", "netns", "del", name], check=False)
 
 
-if sys.argv[1:2] == ["send"]:
-    send(float(sys.argv[2]), float(sys.argv[3]))
-else:
-    main()
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["send"]:
+        send(float(sys.argv[2]), float(sys.argv[3]))
+    else:
+        main()

@@ -7,6 +7,7 @@ Two network namespaces with a cable between them; packets of 64 bytes as fast as
 ones. All ways take turns, each for so long in each round; medians of the rounds.
 """
 
+import os
 import pathlib
 import re
 import signal
@@ -18,7 +19,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-QUEUESCOPE = ROOT / "target/release/queuescope"
+QUEUESCOPE = pathlib.Path(os.environ.get("QUEUESCOPE", ROOT / "target/release/queuescope"))
 NEAR, FAR = "capture-near", "capture-far"
 # Bytes of a packet behind the headers of Ethernet, IPv4 and UDP; how many are made of one; of linux/udp.h.
 PAYLOAD, PACKETS, SOL_UDP, UDP_SEGMENT = 22, 64, 17, 103

@@ -4,9 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests run programs")]
 
 mod bmv2;
-mod chain;
+pub mod chain;
 mod figure_5;
-mod node;
+pub mod node;
 
 use crate::namespaces;
 use bmv2::Bmv2;
@@ -21,7 +21,7 @@ use std::env;
 use std::path::PathBuf;
 
 /// Whether the machine has what a test needs; otherwise prints why it is skipped.
-fn can_run(test: &str) -> bool {
+pub fn can_run(test: &str) -> bool {
     let made = namespaces::alone(&["namespaces"]).map_err(|why| println!("skipped: {test}: {why}"));
     made.is_ok() && program(test, "ethtool").is_some()
 }

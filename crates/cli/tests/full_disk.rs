@@ -18,11 +18,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// A small file system. It is unmounted when this is dropped.
-struct Disk(tempfile::TempDir);
+pub struct Disk(tempfile::TempDir);
 
 impl Disk {
     /// A file system of this size. If it cannot be mounted, prints why, and returns `None`.
-    fn new(test: &str, kibibytes: u32) -> Option<Self> {
+    pub fn new(test: &str, kibibytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room");
         let is_mounted = mount(&["-t", "tmpfs", "-o", &format!("size={kibibytes}k"), "tmpfs"], folder.path());
         if !is_mounted {
@@ -31,12 +31,12 @@ impl Disk {
         is_mounted.then_some(Self(folder))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Enlarges the file system, so that there is room again.
-    fn grow(&self) {
+    pub fn grow(&self) {
         assert!(mount(&["-o", "remount,size=64m"], self.0.path()));
     }
 }

@@ -185,20 +185,31 @@ impl Coordinator {
         lock(&self.shared.members).seen(session, clock::wall());
     }
 
-    /// Stores an alert, and says so to its agent, which keeps it until then. If it cannot be stored, the stream ends, and the agent sends the
-    /// alert again with its next one.
+    /// Stores an alert, and says so to its agent, which keeps it until then, and sends it again if it is not stored. Alerts behind one that
+    /// could not be stored wait for it: they come again, too.
     async fn alert(&self, session: &Session, alert: protocol::Alert) {
-        let sequence = alert.sequence;
+        let (sequence, unstored) = (alert.sequence, session.unstored());
+        if unstored != 0 && sequence > unstored {
+            return;
+        }
         let (member, store, trigger) = (session.name().to_owned(), session.store(), shortened(&alert.trigger));
         let alert = protocol::Alert { member, store, trigger, detail: String::new(), ..alert };
         let coordinator = self.clone();
         // It waits for the disk.
         let stored = tokio::task::spawn_blocking(move || coordinator.shared.alerts.store(alert)).await;
         match stored {
-            Ok(Ok(())) => self.send(session, to_agent::Message::Stored(sequence)),
+            Ok(Ok(())) => {
+                if sequence == unstored {
+                    session.set_unstored(0);
+                }
+                self.send(session, to_agent::Message::Stored(sequence));
+            }
             Ok(Err(why)) => {
-                self.troubled(why.to_string());
-                self.detach(session);
+                // It is tried again and again, and reported once.
+                if unstored == 0 {
+                    self.troubled(format!("{why}; the alerts of {} wait there", session.name()));
+                }
+                session.set_unstored(sequence);
             }
             // The thread panicked, and the panic was printed then.
             Err(_) => self.detach(session),

@@ -50,10 +50,15 @@ impl LinkNode {
         Self::try_start(place, options).unwrap_or_else(|said| panic!("{said}"))
     }
 
+    /// Sends a signal: stopped, it carries nothing.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("it has a number");
+        kill_process(pid, signal).expect("it runs");
+    }
+
     /// Ends it by a signal, and returns its report.
     pub fn end(mut self) -> LinkReport {
-        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("it has a number");
-        kill_process(pid, Signal::TERM).expect("it runs");
+        self.signal(Signal::TERM);
         let (mut printed, mut said) = (String::new(), String::new());
         self.child.stdout.take().expect("it is piped").read_to_string(&mut printed).expect("it is text");
         self.said.read_to_string(&mut said).expect("it is text");

@@ -5,14 +5,17 @@ use queuescope_archive::AlertLines;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the alerts that the coordinator has not stored, and numbers them: the first of the folder is 1.
 #[derive(Debug)]
 pub struct Alerts {
+    folder: PathBuf,
     lines: AlertLines,
     store: u64,
     read: u64,
+    /// The last that was returned.
+    last: u64,
     /// The coordinator has all up to this one.
     stored: u64,
     /// Lines that are no alerts.
@@ -33,7 +36,13 @@ struct Line {
 impl Alerts {
     /// Those of a folder behind the first `stored`.
     pub fn after(folder: &Path, store: u64, stored: u64) -> Self {
-        Self { lines: AlertLines::new(folder, false), store, read: 0, stored, malformed: 0 }
+        let lines = AlertLines::new(folder, false);
+        Self { folder: folder.to_owned(), lines, store, read: 0, last: 0, stored, malformed: 0 }
+    }
+
+    /// Returns alerts again that were returned and not stored.
+    pub fn again(&mut self) {
+        *self = Self::after(&self.folder, self.store, self.stored);
     }
 
     /// The coordinator has stored all up to a number.
@@ -43,7 +52,7 @@ impl Alerts {
 
     /// How many wait to be stored, as far as they were read.
     pub fn waiting(&self) -> u64 {
-        self.read.saturating_sub(self.stored)
+        self.last.saturating_sub(self.stored)
     }
 
     /// Lines of the folder that are no alerts: the coordinator does not get them.
@@ -63,15 +72,18 @@ impl Alerts {
             let line = serde_json::from_slice::<Line>(line).ok();
             match line.and_then(|line| Some((number(&line.at_ns)?, line))) {
                 Some(_) if self.read <= self.stored => {}
-                Some((at, Line { trigger, value, packets, .. })) => alerts.push(Alert {
-                    sequence: self.read,
-                    store: self.store,
-                    trigger,
-                    at,
-                    value: value.unwrap_or(f64::NAN),
-                    packets,
-                    ..Alert::default()
-                }),
+                Some((at, Line { trigger, value, packets, .. })) => {
+                    self.last = self.read;
+                    alerts.push(Alert {
+                        sequence: self.read,
+                        store: self.store,
+                        trigger,
+                        at,
+                        value: value.unwrap_or(f64::NAN),
+                        packets,
+                        ..Alert::default()
+                    });
+                }
                 None => self.malformed += 1,
             }
         }

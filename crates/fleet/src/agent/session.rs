@@ -23,6 +23,8 @@ use tokio_stream::{Stream, StreamExt};
 
 /// Time between two messages about this agent's state. Alerts of which no notice came are found then, too.
 const STATUS: Duration = Duration::from_secs(1);
+/// Alerts that the coordinator has not stored for so many of these times are sent again: its disk may have been full.
+const AGAIN: u32 = 3;
 /// Questions that are answered at the same time; others wait.
 const AT_ONCE: usize = 2;
 /// Questions that are answered or wait; others are refused.
@@ -107,6 +109,7 @@ impl Served {
             go,
             freezer: Arc::default(),
             alerts: Alerts::after(&self.folder, self.store(), stored),
+            unstored: 0,
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             places: Arc::new(Semaphore::new(PLACES)),
         };
@@ -122,6 +125,7 @@ impl Served {
                 },
                 () = self.alerted.notified() => stream.alert().await?,
                 _ = status.tick() => {
+                    stream.repeat_alerts();
                     stream.alert().await?;
                     stream.status().await?;
                 }
@@ -142,6 +146,8 @@ struct Serving<'a> {
     /// Leases end even while this stream waits for its peer, so their timers run beside it.
     freezer: Arc<Mutex<Freezer<FrozenTail<Records>>>>,
     alerts: Alerts,
+    /// How often there were alerts that wait, and none was stored since the time before.
+    unstored: u32,
     turns: Arc<Semaphore>,
     places: Arc<Semaphore>,
 }
@@ -176,6 +182,7 @@ impl Serving<'_> {
             }
             Some(to_agent::Message::Ping(number)) => self.send(from_agent::Message::Pong(number)).await,
             Some(to_agent::Message::Stored(sequence)) => {
+                self.unstored = 0;
                 self.alerts.stored(sequence);
                 Ok(())
             }
@@ -236,6 +243,15 @@ impl Serving<'_> {
             // If the stream is over, the next one begins with another list.
             let _ = go.send(FromAgent { message }).await;
         });
+    }
+
+    /// Reads alerts again that have waited for some time.
+    fn repeat_alerts(&mut self) {
+        self.unstored = if self.alerts.waiting() == 0 { 0 } else { self.unstored + 1 };
+        if self.unstored > AGAIN {
+            self.unstored = 0;
+            self.alerts.again();
+        }
     }
 
     async fn alert(&mut self) -> Result<(), SessionError> {

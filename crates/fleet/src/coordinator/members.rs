@@ -7,6 +7,7 @@ use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, Welcome, 
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{oneshot, watch};
@@ -40,6 +41,8 @@ struct Inner {
     from: Option<SocketAddr>,
     /// Why another stream of the same name took its place.
     replaced: OnceLock<String>,
+    /// The first of its alerts that could not be stored; 0: none. Later ones must not be stored before it.
+    unstored: AtomicU64,
 }
 
 impl Session {
@@ -61,6 +64,16 @@ impl Session {
     /// The name of the schema of its records.
     pub(super) fn schema(&self) -> &str {
         &self.inner.schema
+    }
+
+    /// The first alert of this stream that could not be stored, and was not stored since; 0: none.
+    pub(super) fn unstored(&self) -> u64 {
+        self.inner.unstored.load(Ordering::Relaxed)
+    }
+
+    /// This alert could not be stored; 0: it was.
+    pub(super) fn set_unstored(&self, sequence: u64) {
+        self.inner.unstored.store(sequence, Ordering::Relaxed);
     }
 
     /// Sends a message, unless too many wait already.
@@ -274,8 +287,8 @@ impl Coordinator {
         let (to, messages) = channel(WAITING);
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
         let (to, store, schema) = (Mutex::new(Some(to)), hello.store, member.schema.clone());
-        let replaced = OnceLock::new();
-        let inner = Inner { name: name_of, number, store, schema, to, is_over, from, replaced };
+        let (replaced, unstored) = (OnceLock::new(), AtomicU64::new(0));
+        let inner = Inner { name: name_of, number, store, schema, to, is_over, from, replaced, unstored };
         let session = Session { inner: Arc::new(inner) };
         let known = Known { member, shed_at: None, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);

@@ -108,7 +108,7 @@ impl Questions {
             name,
             state: State::Late,
             part: None,
-            problem: "it did not answer in time: it may be stopped, busy or cut off".to_owned(),
+            problem: "it may be stopped, busy or cut off".to_owned(),
         })
         .collect()
     }
@@ -186,7 +186,7 @@ impl Coordinator {
             let members = lock(&self.shared.members);
             absent.retain(|name| is_named(name) || members.may_have(name, schema));
         }
-        replies.extend(absent.iter().map(|name| not(name, State::Absent, "it has no open stream")));
+        replies.extend(absent.iter().map(|name| not(name, State::Absent, "")));
         if let Some(cut) = cut {
             sessions.retain(|session| {
                 let problem = match cut.positions.get(session.name()) {
