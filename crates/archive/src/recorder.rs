@@ -435,7 +435,10 @@ impl Recorder {
         }
         let Appended { positions, refused } = all.unwrap_or(Appended { positions: 0..0, refused: 0 });
         match shared.durability {
-            Durability::Relaxed => shared.failed().map_or(Ok(()), Err)?,
+            Durability::Relaxed => {
+                shared.wake();
+                shared.failed().map_or(Ok(()), Err)?;
+            }
             Durability::Written | Durability::Synced => shared.wait(positions.end)?,
         }
         let positions = shared.from + positions.start..shared.from + positions.end;

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -47,6 +47,8 @@ pub(super) struct Shared {
     state: Mutex<WriterState>,
     /// There is something to write, or the thread shall stop.
     wanted: Condvar,
+    /// Nothing came for some time: the next writer wakes the thread that writes.
+    sleeps: AtomicBool,
     /// More records are kept.
     kept: Condvar,
     /// A journal was closed, or no more will be.
@@ -88,6 +90,10 @@ pub(super) struct Threads {
 
 /// How long the writing thread sleeps if no writer waits for it.
 const PAUSE: Duration = Duration::from_millis(1);
+/// After so many of these pauses without records it sleeps until one comes, but no longer than this: it could miss a writer that comes just
+/// then.
+const EMPTY_PAUSES: u32 = 16;
+const LONG_PAUSE: Duration = Duration::from_millis(100);
 
 impl Threads {
     /// Starts the threads; volumes are made only if `archiving` is given.
@@ -156,6 +162,7 @@ impl Shared {
             mark,
             state: Mutex::new(state),
             wanted: Condvar::new(),
+            sleeps: AtomicBool::new(false),
             kept: Condvar::new(),
             closed: Condvar::new(),
             freed: Condvar::new(),
@@ -201,6 +208,15 @@ impl Shared {
             }
         }
         Ok(true)
+    }
+
+    /// Wakes the thread that writes if it sleeps because nothing came.
+    pub fn wake(&self) {
+        if self.sleeps.load(Ordering::Relaxed) && self.sleeps.swap(false, Ordering::Relaxed) {
+            // Between its look at the log and its sleep the thread has the lock.
+            drop(self.lock());
+            self.wanted.notify_one();
+        }
     }
 
     /// Returns room for records that were not added: the address space is used up.
@@ -292,11 +308,16 @@ impl Shared {
 
     fn follow<M: Medium>(&self, mut journal: Journal<M>) -> Result<(), (PathBuf, io::Error)> {
         let (mut kept, mut closed, mut records, mut has_begun) = (0, Vec::new(), Vec::new(), false);
+        let mut empty = 0u32;
         loop {
             let mut state = self.lock();
             // A thread that was behind continues.
             if !state.stop && state.wanted <= kept && records.len() < self.at_once / 2 {
-                state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+                let sleeps = empty >= EMPTY_PAUSES;
+                self.sleeps.store(sleeps, Ordering::SeqCst);
+                let pause = if sleeps && self.log.snapshot().len() == kept { LONG_PAUSE } else { PAUSE };
+                state = self.wanted.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+                self.sleeps.store(false, Ordering::Relaxed);
             }
             let (stop, finishes) = (state.stop, state.finishes);
             drop(state);
@@ -308,6 +329,7 @@ impl Shared {
             }
             let mut written = journal.pass_by(next - kept, &mut closed);
             let count = (records.len() / self.log.schema().record_size()) as u64;
+            empty = if count > 0 { 0 } else { empty.saturating_add(1) };
             if written.is_ok() {
                 written = self.write(&mut journal, &records, &mut closed);
             }
