@@ -2,9 +2,9 @@
 
 use queuescope_p4::Gress;
 use queuescope_p4::ir::{
-    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Builder, Comparison, Condition, Half, Input,
-    MatchTable, Operation, PairAction, PairCondition, PairOutput, Polynomial, RegisterAction, RegisterArray,
-    TableEntries, Unit, Variable, When,
+    AluCondition, AluExpression, AluOutput, AluTerm, AluUpdate, Architecture, Builder, Comparison, Condition, Half,
+    Input, MatchTable, Operation, PairAction, PairCondition, PairOutput, Polynomial, RegisterAction, RegisterArray,
+    TableEntries, Unit, Variable, When, print, refusal,
 };
 
 /// The error of a program, without its beginning.
@@ -127,6 +127,50 @@ fn register_actions_are_small() {
         error(|p| _ = p.register(register(12, Unit::Number))),
         "the register words: has words of 12 bits; 8, 16, 32, and 64 for a pair are possible"
     );
+}
+
+/// The open-source compiler subtracts the constant of a comparison, as a number of 32 bits with a sign.
+#[test]
+fn a_tofinos_register_compares_with_constants_of_31_bits() {
+    let program = |constant: u64| {
+        let mut p = Builder::new("it", "", "");
+        let words = p.register(register(32, Unit::Number));
+        let left = AluExpression::Term(AluTerm::Word);
+        let condition = AluCondition { left, comparison: Comparison::Less, right: AluTerm::Value(constant.into()) };
+        let updates = vec![AluUpdate { when: When::Holds(0), value: left }];
+        let action =
+            RegisterAction { name: "it".into(), conditions: vec![condition], updates, output: AluOutput::Nothing };
+        p.access(words, 0, action, None);
+        p.build().expect("it is valid")
+    };
+    let refused = "it compares with a constant above 2147483648, which a Tofino's register unit lacks";
+    assert_eq!(refusal(&program((1 << 31) + 1), Architecture::Tna).as_deref(), Some(refused));
+    assert_eq!(refusal(&program(1 << 31), Architecture::Tna), None);
+    assert_eq!(refusal(&program((1 << 31) + 1), Architecture::V1model), None);
+}
+
+/// The open-source compiler rejects a condition of 102 bits. Without another branch it becomes a condition in another.
+#[test]
+fn a_long_condition_is_printed_in_parts_for_a_tofino() {
+    let program = |has_other: bool| {
+        let mut p = Builder::new("it", "", "");
+        let fields = ["one", "two", "three"].map(|name| p.variable(name, 32, Unit::Number));
+        let parts = fields.map(|field| Condition::compare(field, Comparison::Equal, 7)).to_vec();
+        let condition = Condition::All(parts);
+        if has_other {
+            p.choose(condition, Builder::mark_packet, Builder::drop_packet);
+        } else {
+            p.when(condition, Builder::drop_packet);
+        }
+        p.build().expect("it is valid")
+    };
+    let count = |text: &str| text.matches("== 32w7").count();
+    let in_parts = print(&program(false), Architecture::Tna);
+    assert_eq!((count(&in_parts), in_parts.matches("if (one == 32w7) {").count()), (3, 1), "{in_parts}");
+    assert!(print(&program(false), Architecture::V1model).contains("&& two == 32w7 &&"));
+    let refused = "a condition tests 96 bits at once, and the gateways of a Tofino 64";
+    assert_eq!(refusal(&program(true), Architecture::Tna).as_deref(), Some(refused));
+    assert_eq!(refusal(&program(false), Architecture::Tna), None);
 }
 
 #[test]

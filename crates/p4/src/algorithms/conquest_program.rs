@@ -21,8 +21,6 @@ pub(super) use snapshots::{Shape, SnapshotInputs, TIME_BITS, weight};
 pub(super) const FOR_SNAPSHOTS: usize = 2;
 /// The longest time that a flow is acted on at ingress: half of the range of 32 bits.
 const LONGEST_HOLD: u64 = (1 << 31) - 1;
-/// The longest time that a burst of a limited flow stands for, with one packet more: half of the range of times is ahead of now, and half behind.
-const LONGEST_BURST: u64 = LONGEST_HOLD;
 /// The heaviest step of a curve: 32 bits in the units of a range key.
 const LAST_STEP: f64 = (((1u64 << RANGE_BITS) - 1) << (TIME_BITS - RANGE_BITS)) as f64;
 
@@ -235,11 +233,11 @@ impl Limits {
                 return fail("act-at.ingress.hold", "must be at most 2.147 s");
             }
             if let HeldAction::Limit(limit) = hold.action
-                && limit.tolerance().0.saturating_add(limit.interval.0) > LONGEST_BURST
+                && ingress::furthest(limit).saturating_add(hold.hold).0 > LONGEST_HOLD
             {
                 return fail(
                     "act-at.ingress.action.limit.interval",
-                    "must be at most 2.147 s, also times the packets of `burst`",
+                    "must be at most 2.147 s, also times the packets of `burst` and with `hold` added",
                 );
             }
             if hold.action != HeldAction::Respond && params.response != ConQuestAqmParams::default().response {

@@ -21,6 +21,54 @@ pub(crate) fn is_for_gateway(
     }
 }
 
+/// Bits that a condition can test. A gateway has four bytes and twelve bits, and the open-source compiler makes two gateways of a condition of
+/// 64 bits; it rejects one of 102.
+const TESTED: u32 = 64;
+/// Bits that a part of a longer condition tests: a gateway's four bytes.
+const TESTED_TOGETHER: u32 = 32;
+
+/// A condition in parts that gateways can test: all of them hold if it does.
+pub(crate) fn parts(program: &SwitchProgram, condition: &Condition) -> Vec<Condition> {
+    let Condition::All(parts) = condition else { return vec![condition.clone()] };
+    if tested(program, condition) <= TESTED {
+        return vec![condition.clone()];
+    }
+    let mut gateways: Vec<(u32, Vec<Condition>)> = Vec::new();
+    for part in parts {
+        let bits = tested(program, part);
+        match gateways.last_mut() {
+            Some((sum, together)) if *sum + bits <= TESTED_TOGETHER => {
+                *sum += bits;
+                together.push(part.clone());
+            }
+            _ => gateways.push((bits, vec![part.clone()])),
+        }
+    }
+    gateways.into_iter().map(|(_, together)| Condition::All(together)).collect()
+}
+
+/// The first condition that gateways do not test, because it has too many bits and is not in parts: the number of its bits.
+pub(crate) fn too_wide(program: &SwitchProgram, statements: &[Statement]) -> Option<u32> {
+    statements.iter().find_map(|statement| {
+        let Does::If { condition, then, otherwise } = &statement.does else { return None };
+        let parts = if otherwise.is_empty() { parts(program, condition) } else { vec![condition.clone()] };
+        let widest = parts.iter().map(|part| tested(program, part)).max().unwrap_or(0);
+        let own = (widest > TESTED).then_some(widest);
+        own.or_else(|| too_wide(program, then)).or_else(|| too_wide(program, otherwise))
+    })
+}
+
+/// The bits of the fields that a condition tests: those of a difference if that is computed before.
+fn tested(program: &SwitchProgram, condition: &Condition) -> u32 {
+    match condition {
+        Condition::Compare { left, comparison, right } if is_for_gateway(program, (*left, *comparison, *right)) => {
+            [left, right].into_iter().filter_map(|operand| bits(program, *operand)).sum()
+        }
+        Condition::Compare { left, right, .. } => width(program, [*left, *right]),
+        Condition::All(parts) | Condition::Any(parts) => parts.iter().map(|part| tested(program, part)).sum(),
+    }
+}
+
 /// The width of each comparison that is computed before, in the order of the program.
 pub(crate) fn computed(program: &SwitchProgram, statements: &[Statement]) -> Vec<u32> {
     let of = |statement: &Statement| match &statement.does {

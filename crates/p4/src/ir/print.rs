@@ -13,11 +13,12 @@ mod test_build;
 mod tna;
 mod v1model;
 
-use super::action::{AluExpression, RegisterAction};
+use super::action::{AluExpression, AluTerm, RegisterAction};
 use super::builder::{Does, Statement, SwitchProgram};
+use super::gateway;
 use super::hash::Polynomial;
 use super::uses::Uses;
-use super::variable::{Input, Variable};
+use super::variable::{Input, Operand, Variable};
 use crate::Gress;
 pub use entries::{Forwarding, print_entries, print_forwarding};
 pub(crate) use expression::{Names, condition_text, operation_text};
@@ -54,15 +55,37 @@ pub fn refusal(program: &SwitchProgram, architecture: Architecture) -> Option<St
     if let Some((_, why)) = program.rejected.filter(|(it, _)| *it == architecture) {
         return Some(why.to_owned());
     }
-    let averages = |action: &&RegisterAction| {
+    if architecture == Architecture::V1model {
+        return None;
+    }
+    let averages = |action: &RegisterAction| {
         let values = action.updates.iter().map(|update| update.value);
         values
             .chain(action.conditions.iter().map(|condition| condition.left))
             .any(|it| matches!(it, AluExpression::MoveTowards(..)))
     };
-    let action = program.actions.iter().find(averages).filter(|_| architecture == Architecture::Tna)?;
-    Some(format!("{} averages by a shift of a difference, and a Tofino's register unit cannot shift", action.name))
+    let is_large = |action: &RegisterAction| {
+        action.conditions.iter().any(|condition| match condition.right {
+            AluTerm::Value(Operand::Constant(value)) => value > LARGEST_OF_UNIT,
+            _ => false,
+        })
+    };
+    let too_wide =
+        || [Gress::Ingress, Gress::Egress].iter().find_map(|gress| gateway::too_wide(program, program.at(*gress)));
+    if let Some(action) = program.actions.iter().find(|action| averages(action)) {
+        Some(format!("{} averages by a shift of a difference, and a Tofino's register unit cannot shift", action.name))
+    } else if let Some(action) = program.actions.iter().find(|action| is_large(action)) {
+        Some(format!(
+            "{} compares with a constant above {LARGEST_OF_UNIT}, which a Tofino's register unit lacks",
+            action.name
+        ))
+    } else {
+        too_wide().map(|bits| format!("a condition tests {bits} bits at once, and the gateways of a Tofino 64"))
+    }
 }
+
+/// The largest constant with which a register's unit compares: it subtracts it, as a number of 32 bits with a sign.
+const LARGEST_OF_UNIT: u64 = 1 << 31;
 
 /// The program in P4_16.
 pub fn print(program: &SwitchProgram, architecture: Architecture) -> String {

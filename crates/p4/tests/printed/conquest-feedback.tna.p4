@@ -82,7 +82,7 @@ struct metadata_t {
     bit<2> ecn;
     bit<32> flow;
     bit<32> last;
-    bit<32> half_later;
+    bit<32> origin;
     bit<32> restart;
     bit<1> generated;
     bit<1> fed_back;
@@ -101,7 +101,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
         meta.ecn = 0;
         meta.flow = 0;
         meta.last = 0;
-        meta.half_later = 0;
+        meta.origin = 0;
         meta.restart = 0;
         meta.generated = 0;
         meta.fed_back = 0;
@@ -217,10 +217,10 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     Register<bit<32>, bit<10>>(1024, 0) flow_time;
     RegisterAction<bit<32>, bit<10>, bit<32>>(flow_time) begin_time = {
         void apply(inout bit<32> word) {
-            if (word - meta.half_later < 32w0x80000000) {
+            if (word - meta.origin < 32w0x7ffe8900) {
                 word = meta.restart;
             } else {
-                if (word - meta.half_later > 32w0x80017700) {
+                if (word - meta.origin > 32w0x80000000) {
                     word = meta.restart;
                 }
             }
@@ -229,13 +229,13 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
     RegisterAction<bit<32>, bit<10>, bit<1>>(flow_time) pass_time = {
         void apply(inout bit<32> word, out bit<1> result) {
             result = 0;
-            if (word - meta.half_later <= 32w0x80014820) {
+            if (word - meta.origin <= 32w0x7fffd120) {
                 result = 1;
             }
-            if (word - meta.half_later < 32w0x80000000) {
+            if (word - meta.origin < 32w0x7ffe8900) {
                 word = meta.restart;
             } else {
-                if (word - meta.half_later <= 32w0x80014820) {
+                if (word - meta.origin <= 32w0x7fffd120) {
                     word = word + 32w12000;
                 }
             }
@@ -304,14 +304,14 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
         default_action = assign_last_3();
         size = 1;
     }
-    action assign_half_later_4() {
-        meta.half_later = ig_prsr_md.global_tstamp[31:0] ^ 32w0x80000000;
+    action assign_origin_4() {
+        meta.origin = ig_prsr_md.global_tstamp[31:0] + 32w0x80017700;
     }
-    table compute_half_later_4 {
+    table compute_origin_4 {
         actions = {
-            assign_half_later_4;
+            assign_origin_4;
         }
-        default_action = assign_half_later_4();
+        default_action = assign_origin_4();
         size = 1;
     }
     action assign_restart_5() {
@@ -370,7 +370,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
                     // No flow is zero, which an entry without a flow is.
                     compute_flow_2.apply();
                     compute_last_3.apply();
-                    compute_half_later_4.apply();
+                    compute_origin_4.apply();
                     if (meta.fed_back == 1w1) {
                         // It goes no further. The newest flow takes the entry.
                         hold_flow.execute(held_entry);
@@ -410,7 +410,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out metadata_t meta, ou
         meta.ecn = 0;
         meta.flow = 0;
         meta.last = 0;
-        meta.half_later = 0;
+        meta.origin = 0;
         meta.restart = 0;
         meta.generated = 0;
         meta.fed_back = 0;

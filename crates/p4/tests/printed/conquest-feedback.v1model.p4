@@ -149,7 +149,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<31> flow_hash = 0;
     bit<32> flow = 0;
     bit<32> last = 0;
-    bit<32> half_later = 0;
+    bit<32> origin = 0;
     bit<32> restart = 0;
     bit<1> is_same = 0;
     bit<32> until = 0;
@@ -185,7 +185,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 // No flow is zero, which an entry without a flow is.
                 flow = (bit<32>)flow_hash | 32w0x80000000;
                 last = arrived[31:0] + 32w0x1e847f;
-                half_later = arrived[31:0] ^ 32w0x80000000;
+                origin = arrived[31:0] + 32w0x80017700;
                 if (meta.fed_back == 1w1) {
                     // It goes no further. The newest flow takes the entry.
                     // hold_flow
@@ -207,8 +207,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     @atomic {
                         bit<32> word;
                         flow_time.read(word, (bit<32>)held_entry);
-                        bool condition_0 = word - half_later < 32w0x80000000;
-                        bool condition_1 = word - half_later > 32w0x80017700;
+                        bool condition_0 = word - origin < 32w0x7ffe8900;
+                        bool condition_1 = word - origin > 32w0x80000000;
                         if (condition_0) {
                             word = restart;
                         } else {
@@ -243,8 +243,8 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                         @atomic {
                             bit<32> word;
                             flow_time.read(word, (bit<32>)held_entry);
-                            bool condition_0 = word - half_later < 32w0x80000000;
-                            bool condition_1 = word - half_later <= 32w0x80014820;
+                            bool condition_0 = word - origin < 32w0x7ffe8900;
+                            bool condition_1 = word - origin <= 32w0x7fffd120;
                             if (condition_0) {
                                 word = restart;
                             } else {

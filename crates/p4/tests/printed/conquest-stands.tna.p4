@@ -729,174 +729,194 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
         size = 4;
     }
 
-    action assign_hash_0_0() {
+    action assign_queue_length_0() {
+        queue_length = bits_of_queue_length.get({eg_intr_md.enq_qdepth[18:4]});
+    }
+    table compute_queue_length_0 {
+        actions = {
+            assign_queue_length_0;
+        }
+        default_action = assign_queue_length_0();
+        size = 1;
+    }
+    action assign_length_behind_1() {
+        length_behind = bits_of_length_behind.get({eg_intr_md.deq_qdepth[18:4]});
+    }
+    table compute_length_behind_1 {
+        actions = {
+            assign_length_behind_1;
+        }
+        default_action = assign_length_behind_1();
+        size = 1;
+    }
+    action assign_hash_0_2() {
         hash_0 = hash_of_hash_0.get({meta.source, meta.destination, meta.ports, meta.protocol});
     }
-    table compute_hash_0_0 {
+    table compute_hash_0_2 {
         actions = {
-            assign_hash_0_0;
+            assign_hash_0_2;
         }
-        default_action = assign_hash_0_0();
+        default_action = assign_hash_0_2();
         size = 1;
     }
-    action assign_hash_1_1() {
+    action assign_hash_1_3() {
         hash_1 = hash_of_hash_1.get({meta.source, meta.destination, meta.ports, meta.protocol});
     }
-    table compute_hash_1_1 {
+    table compute_hash_1_3 {
         actions = {
-            assign_hash_1_1;
+            assign_hash_1_3;
         }
-        default_action = assign_hash_1_1();
+        default_action = assign_hash_1_3();
         size = 1;
     }
-    action assign_window_start_2() {
+    action assign_window_start_4() {
         window_start = eg_prsr_md.global_tstamp[31:0] & 32w0xfff00000;
     }
-    table compute_window_start_2 {
+    table compute_window_start_4 {
         actions = {
-            assign_window_start_2;
+            assign_window_start_4;
         }
-        default_action = assign_window_start_2();
+        default_action = assign_window_start_4();
         size = 1;
     }
-    action assign_before_window_3() {
+    action assign_before_window_5() {
         before_window = window_start - hdr.bridge.enqueued[31:0];
     }
-    table compute_before_window_3 {
+    table compute_before_window_5 {
         actions = {
-            assign_before_window_3;
+            assign_before_window_5;
         }
-        default_action = assign_before_window_3();
+        default_action = assign_before_window_5();
         size = 1;
     }
-    action assign_count_0_0_4() {
+    action assign_count_0_0_6() {
         count_0_0 = min(count_0_0, count_0_1);
     }
-    table compute_count_0_0_4 {
+    table compute_count_0_0_6 {
         actions = {
-            assign_count_0_0_4;
+            assign_count_0_0_6;
         }
-        default_action = assign_count_0_0_4();
+        default_action = assign_count_0_0_6();
         size = 1;
     }
-    action assign_count_1_0_5() {
+    action assign_count_1_0_7() {
         count_1_0 = min(count_1_0, count_1_1);
     }
-    table compute_count_1_0_5 {
+    table compute_count_1_0_7 {
         actions = {
-            assign_count_1_0_5;
+            assign_count_1_0_7;
         }
-        default_action = assign_count_1_0_5();
+        default_action = assign_count_1_0_7();
         size = 1;
     }
-    action assign_count_2_0_6() {
+    action assign_count_2_0_8() {
         count_2_0 = min(count_2_0, count_2_1);
     }
-    table compute_count_2_0_6 {
+    table compute_count_2_0_8 {
         actions = {
-            assign_count_2_0_6;
+            assign_count_2_0_8;
         }
-        default_action = assign_count_2_0_6();
+        default_action = assign_count_2_0_8();
         size = 1;
     }
-    action assign_count_3_0_7() {
+    action assign_count_3_0_9() {
         count_3_0 = min(count_3_0, count_3_1);
     }
-    table compute_count_3_0_7 {
+    table compute_count_3_0_9 {
         actions = {
-            assign_count_3_0_7;
+            assign_count_3_0_9;
         }
-        default_action = assign_count_3_0_7();
+        default_action = assign_count_3_0_9();
         size = 1;
     }
-    action assign_count_0_0_8() {
+    action assign_count_0_0_10() {
         count_0_0 = count_0_0 |+| count_1_0;
     }
-    table compute_count_0_0_8 {
+    table compute_count_0_0_10 {
         actions = {
-            assign_count_0_0_8;
+            assign_count_0_0_10;
         }
-        default_action = assign_count_0_0_8();
+        default_action = assign_count_0_0_10();
         size = 1;
     }
-    action assign_count_0_0_9() {
+    action assign_count_0_0_11() {
         count_0_0 = count_0_0 |+| count_2_0;
     }
-    table compute_count_0_0_9 {
+    table compute_count_0_0_11 {
         actions = {
-            assign_count_0_0_9;
+            assign_count_0_0_11;
         }
-        default_action = assign_count_0_0_9();
+        default_action = assign_count_0_0_11();
         size = 1;
     }
-    action assign_count_3_0_10() {
+    action assign_count_3_0_12() {
         count_3_0 = count_3_0 |+| count_0_0;
     }
-    table compute_count_3_0_10 {
+    table compute_count_3_0_12 {
         actions = {
-            assign_count_3_0_10;
+            assign_count_3_0_12;
         }
-        default_action = assign_count_3_0_10();
+        default_action = assign_count_3_0_12();
         size = 1;
     }
-    action assign_sojourn_11() {
+    action assign_sojourn_13() {
         sojourn = eg_prsr_md.global_tstamp[31:0] - hdr.bridge.enqueued[31:0];
     }
-    table compute_sojourn_11 {
+    table compute_sojourn_13 {
         actions = {
-            assign_sojourn_11;
+            assign_sojourn_13;
         }
-        default_action = assign_sojourn_11();
+        default_action = assign_sojourn_13();
         size = 1;
     }
-    action assign_more_12() {
+    action assign_more_14() {
         more = (bit<32>)queue_length + 32w1;
     }
-    table compute_more_12 {
+    table compute_more_14 {
         actions = {
-            assign_more_12;
+            assign_more_14;
         }
-        default_action = assign_more_12();
+        default_action = assign_more_14();
         size = 1;
     }
-    action assign_half_13() {
+    action assign_half_15() {
         half = more >> 1;
     }
-    table compute_half_13 {
+    table compute_half_15 {
         actions = {
-            assign_half_13;
+            assign_half_15;
         }
-        default_action = assign_half_13();
+        default_action = assign_half_15();
         size = 1;
     }
-    action assign_compared_0_14() {
+    action assign_compared_0_16() {
         compared_0 = sojourn |-| tau;
     }
-    table compute_compared_0_14 {
+    table compute_compared_0_16 {
         actions = {
-            assign_compared_0_14;
+            assign_compared_0_16;
         }
-        default_action = assign_compared_0_14();
+        default_action = assign_compared_0_16();
         size = 1;
     }
-    action assign_compared_1_15() {
+    action assign_compared_1_17() {
         compared_1 = least_behind |-| length_behind;
     }
-    table compute_compared_1_15 {
+    table compute_compared_1_17 {
         actions = {
-            assign_compared_1_15;
+            assign_compared_1_17;
         }
-        default_action = assign_compared_1_15();
+        default_action = assign_compared_1_17();
         size = 1;
     }
-    action assign_compared_2_16() {
+    action assign_compared_2_18() {
         compared_2 = half |-| count_3_0;
     }
-    table compute_compared_2_16 {
+    table compute_compared_2_18 {
         actions = {
-            assign_compared_2_16;
+            assign_compared_2_18;
         }
-        default_action = assign_compared_2_16();
+        default_action = assign_compared_2_18();
         size = 1;
     }
     apply {
@@ -906,15 +926,15 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             meta.ecn = hdr.ipv6.ecn;
         }
         // Sixteen cells of 80 bytes count as a packet.
-        queue_length = bits_of_queue_length.get({eg_intr_md.enq_qdepth[18:4]});
+        compute_queue_length_0.apply();
         // Sixteen cells of 80 bytes count as a packet.
-        length_behind = bits_of_length_behind.get({eg_intr_md.deq_qdepth[18:4]});
+        compute_length_behind_1.apply();
         if (meta.generated == 1 || hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
-            compute_hash_0_0.apply();
-            compute_hash_1_1.apply();
+            compute_hash_0_2.apply();
+            compute_hash_1_3.apply();
             // The windows between the packet's enqueuing and the window in which it leaves (section 3.3).
-            compute_window_start_2.apply();
-            compute_before_window_3.apply();
+            compute_window_start_4.apply();
+            compute_before_window_5.apply();
             // A count of packets names the next entry to clean (section 3.4).
             next = count_packet.execute(1w0);
             reached.apply();
@@ -928,50 +948,56 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, in egress_intrins
             role_3_0.apply();
             role_3_1.apply();
             // The least over the rows, and the sum over the snapshots, in place.
-            compute_count_0_0_4.apply();
-            compute_count_1_0_5.apply();
-            compute_count_2_0_6.apply();
-            compute_count_3_0_7.apply();
-            compute_count_0_0_8.apply();
-            compute_count_0_0_9.apply();
-            compute_count_3_0_10.apply();
-            compute_sojourn_11.apply();
+            compute_count_0_0_6.apply();
+            compute_count_1_0_7.apply();
+            compute_count_2_0_8.apply();
+            compute_count_3_0_9.apply();
+            compute_count_0_0_10.apply();
+            compute_count_0_0_11.apply();
+            compute_count_3_0_12.apply();
+            compute_sojourn_13.apply();
             if (meta.generated == 1w1) {
                 // It has no other purpose than cleaning (section 3.4).
                 eg_dprsr_md.drop_ctl = 1;
             } else {
                 parameters.apply();
                 // Half of what it found, rounded up.
-                compute_more_12.apply();
-                compute_half_13.apply();
-                compute_compared_0_14.apply();
-                compute_compared_1_15.apply();
-                compute_compared_2_16.apply();
-                if (compared_0 != 32w0 && queue_length != 19w0 && compared_1 == 19w0 && compared_2 == 32w0) {
-                    if (meta.ecn != 2w0) {
-                        if (hdr.ipv4.isValid()) {
-                            // The header checksum follows (RFC 1624).
-                            if (hdr.ipv4.ecn == 2) {
-                                if (hdr.ipv4.checksum == 0) {
-                                    hdr.ipv4.checksum = 0xfffe;
+                compute_more_14.apply();
+                compute_half_15.apply();
+                compute_compared_0_16.apply();
+                compute_compared_1_17.apply();
+                compute_compared_2_18.apply();
+                if (compared_0 != 32w0) {
+                    if (queue_length != 19w0) {
+                        if (compared_1 == 19w0) {
+                            if (compared_2 == 32w0) {
+                                if (meta.ecn != 2w0) {
+                                    if (hdr.ipv4.isValid()) {
+                                        // The header checksum follows (RFC 1624).
+                                        if (hdr.ipv4.ecn == 2) {
+                                            if (hdr.ipv4.checksum == 0) {
+                                                hdr.ipv4.checksum = 0xfffe;
+                                            } else {
+                                                hdr.ipv4.checksum = hdr.ipv4.checksum - 1;
+                                            }
+                                        } else if (hdr.ipv4.ecn == 1) {
+                                            if (hdr.ipv4.checksum == 0) {
+                                                hdr.ipv4.checksum = 0xfffd;
+                                            } else if (hdr.ipv4.checksum == 1) {
+                                                hdr.ipv4.checksum = 0xfffe;
+                                            } else {
+                                                hdr.ipv4.checksum = hdr.ipv4.checksum - 2;
+                                            }
+                                        }
+                                        hdr.ipv4.ecn = 3;
+                                    } else {
+                                        hdr.ipv6.ecn = 3;
+                                    }
                                 } else {
-                                    hdr.ipv4.checksum = hdr.ipv4.checksum - 1;
-                                }
-                            } else if (hdr.ipv4.ecn == 1) {
-                                if (hdr.ipv4.checksum == 0) {
-                                    hdr.ipv4.checksum = 0xfffd;
-                                } else if (hdr.ipv4.checksum == 1) {
-                                    hdr.ipv4.checksum = 0xfffe;
-                                } else {
-                                    hdr.ipv4.checksum = hdr.ipv4.checksum - 2;
+                                    eg_dprsr_md.drop_ctl = 1;
                                 }
                             }
-                            hdr.ipv4.ecn = 3;
-                        } else {
-                            hdr.ipv6.ecn = 3;
                         }
-                    } else {
-                        eg_dprsr_md.drop_ctl = 1;
                     }
                 }
             }

@@ -8,13 +8,14 @@ use crate::ir::{
 };
 use crate::{Aspect, Gress};
 use queuescope_queue::{FlowLimit, HeldAction, HoldParams, Response};
+use queuescope_wire::Nanos;
 
 /// The ECN field of a packet that is not ECN-capable (RFC 3168).
 const NOT_ECT: u64 = 0b00;
 /// The queue of rerouted flows, and that of all others, as in [`ConQuestAqm`](queuescope_queue::ConQuestAqm).
 const ASIDE: u64 = 0;
 const REGULAR: u64 = 1;
-/// Half of the range of times.
+/// Half of the range of times: a register's unit compares with no larger constant.
 const HALF: u64 = 1 << (TIME_BITS - 1);
 
 /// Acts on packets of flows that were fed back. An array has a flow in each entry, and another one the last time at which it is acted on.
@@ -77,12 +78,13 @@ pub(super) fn respond(p: &mut Builder, response: Response, ecn: Variable) {
 }
 
 /// The virtual clocks of limited flows: each packet that passes moves its flow's time on by the interval, and a packet passes if that time is
-/// not too far ahead. Times have 32 bits; those that are ahead, less the time of arrival and half of the range, are in the upper half.
+/// not too far ahead. Times have 32 bits and come round. Less the time of arrival, with the place of that time added, they are in order: those
+/// that are behind, then that of arrival, then those that are ahead, of which the last that is possible is half of the range.
 struct Clock {
     limit: FlowLimit,
     arrived: Operand,
-    /// The time of arrival, half of the range later.
-    later: Variable,
+    /// What is subtracted from a time to find its place.
+    origin: Variable,
     /// What a flow's time becomes if it is behind.
     restart: Variable,
     times: usize,
@@ -92,30 +94,36 @@ impl Clock {
     fn new(p: &mut Builder, hold: HoldParams, limit: FlowLimit, arrived: Operand) -> Self {
         let times =
             register(p, hold, "flow_time", "How far a flow's packets have come at the rate of its limit", Unit::NANOS);
-        let later = p.compute("half_later", TIME_BITS, Unit::NANOS, Operation::Xor(arrived, HALF.into()));
+        let before = (1 << TIME_BITS) - Self::place_of_arrival(limit);
+        let origin = p.compute("origin", TIME_BITS, Unit::NANOS, Operation::Add(arrived, before.into()));
         let restart = p.variable("restart", TIME_BITS, Unit::NANOS);
-        Self { limit, arrived, later, restart, times }
+        Self { limit, arrived, origin, restart, times }
     }
 
-    /// The part of the range in which a time is that is ahead by at most this.
-    fn ahead(nanos: u64) -> u64 {
-        HALF + nanos
+    /// The place of the time of arrival.
+    fn place_of_arrival(limit: FlowLimit) -> u64 {
+        HALF - furthest(limit).0
+    }
+
+    /// The place of a time that is ahead by this.
+    fn ahead(&self, nanos: u64) -> u64 {
+        Self::place_of_arrival(self.limit) + nanos
     }
 
     fn compare(&self, comparison: Comparison, right: u64) -> AluCondition {
-        let left = AluExpression::Subtract(AluTerm::Word, AluTerm::Value(self.later.into()));
+        let left = AluExpression::Subtract(AluTerm::Word, AluTerm::Value(self.origin.into()));
         AluCondition { left, comparison, right: AluTerm::Value(right.into()) }
     }
 
     /// A flow that was fed back: its time goes on if it is ahead. Otherwise it is now, and so is one that no limit can have made, of a time long ago.
     fn begin(&self, p: &mut Builder, entry: Variable) {
-        let most = self.limit.tolerance().0 + self.limit.interval.0;
+        let most = furthest(self.limit).0;
         let restart = AluExpression::Term(AluTerm::Value(self.restart.into()));
         let action = RegisterAction {
             name: "begin_time".into(),
             conditions: vec![
-                self.compare(Comparison::Less, HALF),
-                self.compare(Comparison::Greater, Self::ahead(most)),
+                self.compare(Comparison::Less, self.ahead(0)),
+                self.compare(Comparison::Greater, self.ahead(most)),
             ],
             updates: [0, 1].map(|number| AluUpdate { when: When::Holds(number), value: restart }).to_vec(),
             output: AluOutput::Nothing,
@@ -134,8 +142,8 @@ impl Clock {
         let action = RegisterAction {
             name: "pass_time".into(),
             conditions: vec![
-                self.compare(Comparison::Less, HALF),
-                self.compare(Comparison::LessOrEqual, Self::ahead(self.limit.tolerance().0)),
+                self.compare(Comparison::Less, self.ahead(0)),
+                self.compare(Comparison::LessOrEqual, self.ahead(self.limit.tolerance().0)),
             ],
             updates: (0..).zip(updates).map(|(number, value)| AluUpdate { when: When::Holds(number), value }).collect(),
             output: AluOutput::Condition(1),
@@ -177,4 +185,9 @@ fn test(name: &'static str, value: Variable) -> RegisterAction {
         updates: Vec::new(),
         output: AluOutput::Condition(0),
     }
+}
+
+/// How far ahead the time of a limited flow can be.
+pub(super) fn furthest(limit: FlowLimit) -> Nanos {
+    limit.tolerance().saturating_add(limit.interval)
 }

@@ -32,9 +32,14 @@ impl Printer<'_> {
                     }
                 }
                 Does::If { condition, then, otherwise } => {
-                    let text = self.condition(condition);
-                    self.line(&format!("if ({text}) {{"));
+                    let parts = match self.architecture {
+                        Architecture::Tna if otherwise.is_empty() => gateway::parts(program, condition),
+                        _ => vec![condition.clone()],
+                    };
+                    let texts: Vec<_> = parts.iter().map(|part| self.condition(part)).collect();
+                    texts.iter().for_each(|text| self.line(&format!("if ({text}) {{")));
                     self.branches(then, otherwise);
+                    (1..texts.len()).for_each(|_| self.line("}"));
                 }
                 Does::Access { register, index, action, result } => {
                     let result = result.map(|variable| names.variable(variable));

@@ -417,9 +417,11 @@ fn statements(out: &mut Printer<'_>) {
     if out.reads_here(Input::Ecn) {
         out.lines("if (hdr.ipv4.isValid()) {\nmeta.ecn = hdr.ipv4.ecn;\n} else {\nmeta.ecn = hdr.ipv6.ecn;\n}");
     }
-    for (name, cells) in cells(out) {
+    let all = cells(out);
+    for (name, cells) in &all {
         out.line("// Sixteen cells of 80 bytes count as a packet.");
-        out.line(&format!("{name} = bits_of_{name}.get({{eg_intr_md.{cells}[18:4]}});"));
+        // Two of them need a table each: one table has 32 bits of hashes.
+        out.compute(name, &format!("{name} = bits_of_{name}.get({{eg_intr_md.{cells}[18:4]}});"), all.len() == 1);
     }
     out.body();
 }
