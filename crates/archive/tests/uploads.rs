@@ -1,5 +1,7 @@
 //! A folder that is uploaded: what waits, what is never joined, and what is never removed.
 
+#![allow(clippy::disallowed_methods, reason = "a test looks at files, and changes them")]
+
 use crate::common::all;
 use proptest::prelude::*;
 use queuescope_archive::{FolderError, Held, Recorder, RecorderOptions, Retention, Uploads, compact, prune, verify};
@@ -18,7 +20,7 @@ fn options(keep: Retention) -> RecorderOptions {
 fn record(path: &Path, records: usize) {
     let (recorder, _) =
         Recorder::open(path, Schema::departure(), options(Retention::default())).expect("it can be recorded to");
-    recorder.append(&vec![0; records * departure::SIZE]).expect("there is room");
+    assert_eq!(recorder.append(&vec![0; records * departure::SIZE]).expect("there is room").refused, 0);
     recorder.finish().expect("there is room");
 }
 
@@ -36,7 +38,7 @@ fn positions(uploads: &mut Uploads) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn what_is_confirmed_waits_no_more_whoever_asks() {
+fn what_is_confirmed_waits_no_more() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("log");
     record(&path, 25);
@@ -119,12 +121,12 @@ fn a_recorder_keeps_what_waits_and_says_so() {
     let path = folder.path().join("log");
     let (recorder, _) = Recorder::open(&path, Schema::departure(), options(SIZE)).expect("it can be recorded to");
     drop(Uploads::beside(&recorder, TO).expect("it is a log"));
-    recorder.append(&vec![0; 35 * departure::SIZE]).expect("there is room");
+    assert_eq!(recorder.append(&vec![0; 35 * departure::SIZE]).expect("there is room").refused, 0);
     let removed = recorder.finish().expect("there is room").removed;
     assert_eq!(removed, 0);
     upload(&mut Uploads::open(&path, TO).expect("it is a log"), 2);
     let (recorder, _) = Recorder::open(&path, Schema::departure(), options(SIZE)).expect("it can be recorded to");
-    recorder.append(&vec![0; 10 * departure::SIZE]).expect("there is room");
+    assert_eq!(recorder.append(&vec![0; 10 * departure::SIZE]).expect("there is room").refused, 0);
     recorder.flush().expect("there is room");
     // The thread that makes volumes removes old ones after each.
     while recorder.held() == Held::default() {

@@ -48,7 +48,7 @@ impl Log {
         let (recorder, _) = Recorder::open(&self.path, &schema(), options).unwrap_or_else(|error| panic!("{error}"));
         for number in self.records..self.records + records {
             let record = (number * AN_HOUR / 6).to_be_bytes().into_iter().chain((number as u32).to_be_bytes());
-            recorder.append(&record.collect::<Vec<_>>()).expect("there is room");
+            assert_eq!(recorder.append(&record.collect::<Vec<_>>()).expect("there is room").refused, 0);
         }
         recorder.finish().expect("there is room");
         self.records += records;

@@ -82,11 +82,11 @@ impl Faulty {
                 failed()
             }
             Fault::Hangs => std::future::pending().await,
-            Fault::Corrupts | Fault::Truncates => call(self.changed(bytes)).await,
+            Fault::Corrupts | Fault::Truncates => call(self.changed(&bytes)).await,
         }
     }
 
-    fn changed(&self, bytes: PutPayload) -> PutPayload {
+    fn changed(&self, bytes: &PutPayload) -> PutPayload {
         let mut bytes: Vec<u8> = bytes.iter().flatten().copied().collect();
         if self.fault == Fault::Truncates {
             bytes.pop();
@@ -123,7 +123,7 @@ impl ObjectStore for Faulty {
             return Ok(found);
         }
         let (meta, range, attributes) = (found.meta.clone(), found.range.clone(), found.attributes.clone());
-        let bytes = self.changed(found.bytes().await?.into());
+        let bytes = self.changed(&found.bytes().await?.into());
         let pieces: Vec<_> = bytes.iter().cloned().map(Ok).collect();
         let payload = GetResultPayload::Stream(Box::pin(tokio_stream::iter(pieces)));
         Ok(GetResult { payload, meta, range, attributes, extensions: Default::default() })
@@ -176,7 +176,7 @@ impl MultipartUpload for FaultyUpload {
         let store = self.store.clone();
         let (number, fault) = (store.calls(), store.fault);
         let is_changed = number == store.at && matches!(fault, Fault::Corrupts | Fault::Truncates);
-        let sent = self.upload.put_part(if is_changed { store.changed(bytes) } else { bytes });
+        let sent = self.upload.put_part(if is_changed { store.changed(&bytes) } else { bytes });
         Box::pin(async move { store.call(PutPayload::new(), async |_| sent.await).await })
     }
 
