@@ -52,7 +52,6 @@ const COPY: &str =
 pub struct Uploads {
     folder: Folder,
     list: UploadList,
-    is_new: bool,
     _lock: Option<Lock>,
 }
 
@@ -95,11 +94,11 @@ impl Uploads {
         }
         // What another store has says nothing about this one.
         let known = known.filter(|known| known.to() == to);
-        let is_new = known.is_none();
-        let uploads = Self { list: known.unwrap_or_else(|| UploadList::new(store, to)), folder, is_new, _lock: lock };
-        if is_new {
-            uploads.list.write(&uploads.folder)?;
+        if let Some(list) = known {
+            return Ok(Self { folder, list, _lock: lock });
         }
+        let uploads = Self { folder, list: UploadList::new(store, to), _lock: lock };
+        uploads.list.write(&uploads.folder)?;
         Ok(uploads)
     }
 
@@ -108,9 +107,19 @@ impl Uploads {
         self.list.store()
     }
 
-    /// Whether the list was made by this call: the folder was not uploaded there before, or the list was lost.
-    pub fn is_new(&self) -> bool {
-        self.is_new
+    /// Whether all volumes were [compared](Self::compared) with what the store has. If not, the store may have some that this list lacks: an earlier
+    /// list was lost, or the folder was uploaded to another place meanwhile.
+    pub fn is_compared(&self) -> bool {
+        self.list.is_compared()
+    }
+
+    /// Notes that all volumes were compared with what the store has, and that it has none of their records in other objects.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be written.
+    pub fn compared(&mut self) -> Result<(), FolderError> {
+        self.list.set_compared(true);
+        self.list.write(&self.folder).inspect_err(|_| self.list.set_compared(false))
     }
 
     /// The schema of the records.

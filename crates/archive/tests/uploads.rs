@@ -43,7 +43,8 @@ fn what_is_confirmed_waits_no_more() {
     let path = folder.path().join("log");
     record(&path, 25);
     let mut uploads = Uploads::open(&path, TO).expect("it is a log");
-    assert!(uploads.is_new());
+    assert!(!uploads.is_compared());
+    uploads.compared().expect("there is room");
     assert_eq!(positions(&mut uploads), [(0, 10), (10, 20), (20, 25)]);
     upload(&mut uploads, 1);
     let volume = uploads.waiting().expect("it is whole").remove(0);
@@ -51,7 +52,7 @@ fn what_is_confirmed_waits_no_more() {
     drop(uploads);
     record(&path, 5);
     let mut uploads = Uploads::open(&path, TO).expect("it is a log");
-    assert!(!uploads.is_new());
+    assert!(uploads.is_compared());
     assert_eq!(positions(&mut uploads), [(10, 20), (20, 25), (25, 30)], "an upload that has only begun still waits");
     drop(uploads);
     let mut elsewhere = Uploads::open(&path, "s3://bucket/other").expect("it is a log");

@@ -22,6 +22,7 @@ const CHANGED: &str = "it is not as it was written";
 pub(crate) struct UploadList {
     store: u64,
     to: String,
+    compared: bool,
     /// By name: whether the store is known to have it.
     volumes: BTreeMap<String, bool>,
 }
@@ -34,6 +35,8 @@ struct ListHeader {
     /// When the folder was made, in nanoseconds since 1970: 16 hexadecimal digits.
     store: String,
     to: String,
+    /// Whether all volumes were compared with what the store has.
+    compared: bool,
     /// Checksum of this line, with 0 in place of the checksum, and of all lines that follow.
     crc32: u32,
 }
@@ -48,7 +51,7 @@ struct Line {
 
 impl UploadList {
     pub fn new(store: u64, to: &str) -> Self {
-        Self { store, to: to.to_owned(), volumes: BTreeMap::new() }
+        Self { store, to: to.to_owned(), compared: false, volumes: BTreeMap::new() }
     }
 
     /// The path of the file in a folder.
@@ -83,6 +86,15 @@ impl UploadList {
 
     pub fn to(&self) -> &str {
         &self.to
+    }
+
+    /// Whether all volumes were compared with what the store has: until then it may have volumes that this list lacks.
+    pub fn is_compared(&self) -> bool {
+        self.compared
+    }
+
+    pub fn set_compared(&mut self, compared: bool) {
+        self.compared = compared;
     }
 
     /// Whether the upload of a volume has begun.
@@ -128,13 +140,13 @@ impl UploadList {
         let lines =
             self.volumes.iter().map(|(volume, confirmed)| Line { volume: volume.clone(), confirmed: *confirmed });
         let rest: String = lines.map(|entry| line(&entry)).collect();
-        let head = |crc32| {
-            line(&ListHeader { format: FORMAT, store: format!("{:016x}", self.store), to: self.to.clone(), crc32 })
-        };
+        let (store, to, compared) = (format!("{:016x}", self.store), self.to.clone(), self.compared);
+        let mut head = ListHeader { format: FORMAT, store, to, compared, crc32: 0 };
         let mut sum = crc32fast::Hasher::new();
-        sum.update(head(0).as_bytes());
+        sum.update(line(&head).as_bytes());
         sum.update(rest.as_bytes());
-        head(sum.finalize()) + &rest
+        head.crc32 = sum.finalize();
+        line(&head) + &rest
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
@@ -147,7 +159,7 @@ impl UploadList {
             return Err(format!("it has format {}, and this version of queuescope reads format {FORMAT}", head.format));
         }
         let store = u64::from_str_radix(&head.store, 16).map_err(|_| CHANGED.to_owned())?;
-        let mut list = Self::new(store, &head.to);
+        let mut list = Self { compared: head.compared, ..Self::new(store, &head.to) };
         for text in lines {
             let Line { volume, confirmed } =
                 serde_json::from_str(text).map_err(|error| format!("a line is wrong: {error}"))?;
@@ -202,9 +214,9 @@ mod tests {
     proptest! {
         /// What is written is read, with any destination.
         #[test]
-        fn what_is_written_is_read(store in any::<u64>(), to in any::<String>(), volumes in any::<Vec<(String, bool)>>()) {
+        fn what_is_written_is_read(store in any::<u64>(), to in any::<String>(), compared in any::<bool>(), volumes in any::<Vec<(String, bool)>>()) {
             let mut list = UploadList::new(store, &to);
-            list.volumes.extend(volumes);
+            (list.compared, list.volumes) = (compared, volumes.into_iter().collect());
             prop_assert_eq!(UploadList::parse(list.text().as_bytes()), Ok(list));
         }
     }

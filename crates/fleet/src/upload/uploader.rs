@@ -67,7 +67,7 @@ pub struct Uploader {
     host: MemberName,
     params: UploadParams,
     status: Arc<UploadStatus>,
-    /// What the store has of this folder; empty if the list of uploads is not new, because then the list knows.
+    /// What the store has of this folder, until all volumes were compared with it.
     there: Option<Vec<VolumeObject>>,
 }
 
@@ -89,8 +89,7 @@ impl Uploader {
         if let Some(column) = PARTITIONS.into_iter().find(|name| columns.contains(*name)) {
             return Err(UploadError::Column { column: column.to_owned() });
         }
-        let there = (!uploads.is_new()).then(Vec::new);
-        Ok(Self { uploads, target, host, params, status: Arc::default(), there })
+        Ok(Self { uploads, target, host, params, status: Arc::default(), there: None })
     }
 
     /// Its counts.
@@ -144,7 +143,7 @@ impl Uploader {
         let mut bytes: u64 = waiting.iter().map(SealedVolume::bytes).sum();
         let mut left = waiting.len() as u64;
         self.status.change(|counts| (counts.waiting, counts.waiting_bytes) = (left, bytes));
-        if left > 0 && self.there.is_none() {
+        if left > 0 && self.there.is_none() && !self.uploads.is_compared() {
             self.there = Some(self.listed().await?);
         }
         let mut first = Ok(());
@@ -161,6 +160,9 @@ impl Uploader {
                 Err(error) if error.is_of_one_volume() => first = first.and(Err(error)),
                 Err(error) => return Err(error),
             }
+        }
+        if first.is_ok() && self.there.take().is_some() {
+            self.uploads.compared()?;
         }
         first
     }

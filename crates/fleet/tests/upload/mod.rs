@@ -5,6 +5,7 @@ mod manifest;
 mod s3;
 mod store;
 
+use object_store::memory::InMemory;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt};
 use queuescope_archive::{Recorder, RecorderOptions, SealedVolume, Uploads};
@@ -13,6 +14,7 @@ use queuescope_log::Schema;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use store::{Fault, Faulty};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio_stream::StreamExt;
@@ -139,17 +141,22 @@ fn a_folder_in_the_file_system_gets_every_volume_once() {
 fn a_lost_list_sends_nothing_twice() {
     let mut log = Log::new();
     log.record(25);
-    let store: Arc<dyn ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+    let store = Arc::new(InMemory::new());
     let runtime = runtime();
-    runtime.block_on(log.uploader(Arc::clone(&store)).pass()).expect("it works");
+    runtime.block_on(log.uploader(Arc::clone(&store) as _).pass()).expect("it works");
     let before = runtime.block_on(objects(&*store));
-    // The list is lost, and volumes are joined before the next upload begins.
+    // The list is lost, and volumes are joined before the next upload begins, which is killed at once.
     std::fs::remove_file(log.path.join("uploads.jsonl")).expect("it is there");
     log.record(3);
     queuescope_archive::compact(&log.path).expect("it is whole");
-    let error = runtime.block_on(log.uploader(Arc::clone(&store)).pass()).expect_err("the store has some").to_string();
-    assert!(error.contains("the store has some of its records in timed/host=web-1/"), "{error}");
-    assert_eq!(runtime.block_on(objects(&*store)), before);
+    let killed = Faulty::new(Arc::clone(&store), Fault::KilledBefore, 0);
+    assert!(runtime.block_on(log.uploader(Arc::new(killed)).pass()).is_err());
+    for _ in 0..2 {
+        let passed = runtime.block_on(log.uploader(Arc::clone(&store) as _).pass());
+        let error = passed.expect_err("the store has some").to_string();
+        assert!(error.contains("the store has some of its records in timed/host=web-1/"), "{error}");
+        assert_eq!(runtime.block_on(objects(&*store)), before);
+    }
 }
 
 #[test]
@@ -160,7 +167,7 @@ fn records_with_the_name_of_a_partition_are_refused() {
     let path = folder.path().join("log");
     let (recorder, _) = Recorder::open(&path, &schema, RecorderOptions::default()).expect("there is room");
     recorder.finish().expect("there is room");
-    let target = target(Arc::new(object_store::memory::InMemory::new()));
+    let target = target(Arc::new(InMemory::new()));
     let error = uploader(Uploads::open(&path, target.url()).expect("it is a log"), target).expect_err("it collides");
     assert!(error.to_string().contains("'host'"), "{error}");
 }
@@ -174,7 +181,7 @@ fn a_damaged_volume_is_never_sent_and_stops_no_other() {
     let mut bytes = std::fs::read(&first).expect("it is there");
     bytes[50] ^= 1;
     std::fs::write(&first, bytes).expect("there is room");
-    let store: Arc<dyn ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let (runtime, mut uploader) = (runtime(), log.uploader(Arc::clone(&store)));
     let error = runtime.block_on(uploader.pass()).expect_err("one is damaged").to_string();
     assert!(error.contains("00000000000000000000.parquet is damaged"), "{error}");
