@@ -127,9 +127,9 @@ fn a_recorder_keeps_what_waits_and_says_so() {
     assert_eq!(removed, 0);
     upload(&mut Uploads::open(&path, TO).expect("it is a log"), 2);
     let (recorder, _) = Recorder::open(&path, Schema::departure(), options(SIZE)).expect("it can be recorded to");
-    assert_eq!(recorder.append(&vec![0; 10 * departure::SIZE]).expect("there is room").refused, 0);
+    assert_eq!(recorder.append(&vec![0; 15 * departure::SIZE]).expect("there is room").refused, 0);
     recorder.flush().expect("there is room");
-    // The thread that makes volumes removes old ones after each.
+    // The first journal is full: the thread that makes a volume of it removes old ones then.
     while recorder.held() == Held::default() {
         std::thread::yield_now();
     }

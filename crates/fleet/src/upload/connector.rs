@@ -16,6 +16,7 @@ use object_store::client::{
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
 use std::io;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -66,10 +67,16 @@ impl HttpService for Service {
         request.headers_mut().entry(USER_AGENT).or_insert(agent);
         let late = |_| HttpError::new(HttpErrorKind::Timeout, io::Error::from(io::ErrorKind::TimedOut));
         let answer = timeout(ANSWER, self.0.request(request)).await.map_err(late)?;
-        let (parts, body) = answer.map_err(|error| HttpError::new(kind(&error), error))?.into_parts();
+        let (parts, body) = answer.map_err(|error| HttpError::new(kind(&error), with_causes(&error)))?.into_parts();
         let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
     }
+}
+
+/// The error with its causes: the first says little more than which step failed.
+fn with_causes(error: &dyn Error) -> io::Error {
+    let causes = iter::successors(error.source(), |cause| cause.source());
+    io::Error::other(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
 /// What kind of error it is, which decides whether the request is sent again.
