@@ -75,7 +75,7 @@ impl HttpService for Service {
 
 /// The error with its causes: the first says little more than which step failed.
 fn with_causes(error: &dyn Error) -> io::Error {
-    let causes = iter::successors(error.source(), |cause| cause.source());
+    let causes = iter::successors(error.source(), |&cause| cause.source());
     io::Error::other(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
