@@ -6,8 +6,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Retention, State,
-    Verified, aggregates, definitions, verify,
+    ArchiveQuery, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Retention, State, Uploads,
+    Verified, aggregates, definitions, prune, verify,
 };
 use queuescope_log::{Dnf, Schema};
 use std::fs;
@@ -44,7 +44,7 @@ fn open(folder: &Path) -> Result<(Recorder, Recovery), FolderError> {
 fuzz_target!(|data: &[u8]| {
     let (folder, catalogue) = &*FOLDER;
     let Some((which, data)) = data.split_first() else { return };
-    match which % 9 {
+    match which % 10 {
         0 => journal(data),
         1 => {
             fs::write(folder.join(CATALOGUE), data).expect("there is room");
@@ -66,6 +66,18 @@ fuzz_target!(|data: &[u8]| {
             with("lock", format!("{numbers} {:010}\n", crc32fast::hash(numbers.as_bytes())).as_bytes(), record);
         }
         8 => with(JOURNAL, data, record),
+        9 => {
+            let path = folder.join("uploads.jsonl");
+            fs::write(&path, data).expect("there is room");
+            let is_damaged = prune(folder, Retention { age: None, bytes: Some(0) }).is_err();
+            let reports = |verified: &Verified| verified.files.iter().any(|file| file.path == path);
+            assert_eq!(verify(folder).is_ok_and(|verified| reports(&verified)), is_damaged);
+            // Another place has another list.
+            let opened = Uploads::open(folder, "elsewhere");
+            assert!(!is_damaged || opened.is_err());
+            drop(opened);
+            fs::remove_file(path).expect("it is there");
+        }
         which => {
             let path = folder.join(["definitions.toml", "log.toml", "schema.toml"][usize::from(which - 3)]);
             let whole = fs::read(&path).expect("it is there");

@@ -4,7 +4,7 @@
 //! gap and that have a day in common: their records are read, checked, and written again as one stretch. The new
 //! volumes have other names. The catalogue replaces the old ones by the new ones in one step; the old files are removed after that. A process
 //! that reads at the same time reads the catalogue again. Files left by a process that was stopped are removed here, or when the folder is
-//! recorded to again.
+//! recorded to again. Volumes whose upload to object storage has begun are not joined: the store would have their records twice.
 
 use crate::archive::{Archiver, Stretch, remove};
 use crate::catalogue::{Catalogue, Entry, stretches};
@@ -15,6 +15,7 @@ use crate::history::History;
 use crate::journal::Disk;
 use crate::reader::Part;
 use crate::recorder::{VOLUME_RECORDS, recover};
+use crate::uploads::UploadList;
 use queuescope_log::{AttributeId, Schema};
 use std::fs;
 use std::mem;
@@ -66,8 +67,10 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
     let before = files(folder)?;
     let (cut, kept) = make_volumes(folder)?;
     let mut catalogue = Catalogue::read(&folder.path)?;
+    let uploads = UploadList::read(&folder.path)?;
+    let stays = |volumes: &[Entry]| uploads.iter().any(|list| volumes.iter().any(|entry| list.has(&entry.name)));
     // From the last run to the first, so that the indices of earlier runs stay valid.
-    for run in runs(&catalogue.volumes, most).into_iter().rev() {
+    for run in runs(&catalogue.volumes, most, &stays).into_iter().rev() {
         let joined = join(&history, &catalogue.volumes[run.clone()])?;
         let old: Vec<_> = catalogue.volumes.splice(run, joined).collect();
         catalogue.write(folder)?;
@@ -97,12 +100,13 @@ fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderE
     Ok(left_out)
 }
 
-/// Ranges of the catalogue's volumes that are joined into one stretch each.
-fn runs(volumes: &[Entry], most: u64) -> Vec<Range<usize>> {
+/// Ranges of the catalogue's volumes that are joined into one stretch each. Stretches that stay are not joined.
+fn runs(volumes: &[Entry], most: u64, stays: &dyn Fn(&[Entry]) -> bool) -> Vec<Range<usize>> {
     let (mut runs, mut run, mut at) = (Vec::new(), 0..0, 0);
     for stretch in stretches(volumes) {
         let end = at + stretch.len();
-        if follows(&volumes[run.clone()], stretch, most) {
+        let may_change = !stays(&volumes[run.clone()]) && !stays(stretch);
+        if may_change && follows(&volumes[run.clone()], stretch, most) {
             run.end = end;
         } else {
             runs.push(mem::replace(&mut run, at..end));

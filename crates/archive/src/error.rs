@@ -1,6 +1,6 @@
 //! Errors of a folder.
 
-use crate::names::{AGGREGATES, ALERTS, LOCK};
+use crate::names::{AGGREGATES, ALERTS, LOCK, UPLOADS};
 use crate::regular;
 use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};
@@ -144,6 +144,7 @@ impl Damage {
                 "put a copy in its place, or go on without: a new one is made when the folder is recorded to"
             }
             LOCK | ALERTS => "remove it: a new one is made when the folder is recorded to again",
+            UPLOADS => "put a copy in its place, or remove it: volumes are then compared with what the store has",
             AGGREGATES => "put a copy in its place, or record again: aggregates are then computed from the records",
             name if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 "put a copy in its place, or leave its records out of the query"

@@ -6,6 +6,7 @@
 //! - [`History`]: queries over the records of a folder, also while another process records to it.
 //! - [`AlertLines`]: reads alerts of triggers, while more may fire.
 //! - [`compact`]: joins many small volumes into few; [`prune()`]: removes old records.
+//! - [`Uploads`]: which volumes are in object storage; others are not removed.
 //! - [`verify`]: checks every byte of a folder.
 //!
 //! `docs/reference/folders.md` describes the format.
@@ -37,6 +38,7 @@ mod regular;
 mod store;
 mod strays;
 mod there;
+mod uploads;
 mod volume;
 
 pub use alerts::AlertLines;
@@ -46,10 +48,11 @@ pub use derived::{Aggregates, aggregates};
 pub use error::{Damage, FolderError};
 pub use history::{ArchiveQuery, End, History, KeySink, Sources};
 pub use names::ALERTS;
-pub use prune::{Pruned, Retention, in_future, prune};
+pub use prune::{Held, Pruned, Retention, in_future, prune};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
     Durability, FinishError, Finished, Full, Installed, RecordError, Recorder, RecorderOptions, Recovery,
     VOLUME_RECORDS,
 };
 pub use regular::open_with;
+pub use uploads::{SealedVolume, Uploads, VolumeFile};

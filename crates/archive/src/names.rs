@@ -6,3 +6,5 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const AGGREGATES: &str = "aggregates.json";
 /// The alerts of triggers, one per line. The process that records writes them.
 pub const ALERTS: &str = "alerts.jsonl";
+/// The volumes that object storage has, and those on their way there.
+pub(crate) const UPLOADS: &str = "uploads.jsonl";

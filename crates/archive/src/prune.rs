@@ -12,6 +12,7 @@ use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::history::{ArchiveQuery, History};
 use crate::strays::remove_archived;
+use crate::uploads::UploadList;
 use queuescope_log::Dnf;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -41,9 +42,21 @@ pub struct Pruned {
     pub bytes: u64,
     /// The size in bytes of the volumes that stay.
     pub left: u64,
+    /// Volumes that stay only because they, or others before them, are not confirmed by object storage.
+    pub held: Held,
 }
 
-/// Removes the volumes of a folder that are too old or too many.
+/// Volumes that were not removed because they wait to be uploaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// The number of volumes.
+    pub volumes: u64,
+    /// The size of their files in bytes.
+    pub bytes: u64,
+}
+
+/// Removes the volumes of a folder that are too old or too many. If the folder is [uploaded](crate::Uploads), volumes that are not confirmed
+/// stay, with all behind them.
 ///
 /// # Errors
 /// Fails if the folder is not a log, is being recorded to, or cannot be written.
@@ -60,15 +73,20 @@ pub fn prune(path: &Path, retention: Retention) -> Result<Pruned, FolderError> {
 pub(crate) fn prune_locked(folder: &Folder, retention: Retention) -> Result<Pruned, FolderError> {
     folder.still_there()?;
     let mut catalogue = Catalogue::read(&folder.path)?;
-    let gone = too_old(&catalogue, retention, latest_plausible());
+    let wanted = too_old(&catalogue, retention, latest_plausible());
+    let uploads = UploadList::read(&folder.path)?;
+    let gone = uploads.map_or(wanted, |list| list.confirmed_first(&catalogue.volumes[..wanted]));
+    let held = &catalogue.volumes[gone..wanted];
+    let held = Held { volumes: held.len() as u64, bytes: bytes(held) };
     let gone: Vec<_> = catalogue.volumes.drain(..gone).collect();
     let left = bytes(&catalogue.volumes);
-    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Pruned { left, ..Pruned::default() }) };
+    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Pruned { left, held, ..Pruned::default() }) };
     let taken = Pruned {
         volumes: gone.len() as u64,
         records: gone.iter().map(Entry::records).sum(),
         bytes: bytes(&gone),
         left,
+        held,
     };
     catalogue.removed.before = before;
     catalogue.removed.records += taken.records;

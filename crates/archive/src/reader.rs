@@ -10,6 +10,7 @@ use crate::journal::{End, POSITIONS, Scan, longest};
 use crate::mark::Note;
 use crate::regular::{self, Unusable};
 use crate::strays::{first_of, strays, unlisted};
+use crate::uploads::UploadList;
 use queuescope_log::Schema;
 use std::fs;
 use std::io::BufReader;
@@ -150,7 +151,11 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     // A `lock` that is not a regular file is reported once.
     let of_note = note.damage.clone().filter(|damage| irregular.iter().all(|other| other.path != damage.path));
     let others = derived::verify(&folder)?.into_iter().chain(irregular);
-    let others = others.chain(note.alerts_damage(path)?).chain(of_note);
+    let uploads = match UploadList::read(path) {
+        Err(FolderError::Damaged(damage)) => Some(damage),
+        read => read.map(|_| None)?,
+    };
+    let others = others.chain(note.alerts_damage(path)?).chain(of_note).chain(uploads);
     files.extend(others.map(|damage| FileReport::damaged(damage, next)));
     for path in aside::kept(&folder)? {
         let bytes = fs::symlink_metadata(&path).map_or(0, |data| data.len());

@@ -14,7 +14,7 @@ use crate::folder::{Folder, Lock};
 use crate::history::{ArchiveQuery, History, Sources};
 use crate::journal::{Disk, Medium};
 use crate::mark::{Mark, Note};
-use crate::prune::Retention;
+use crate::prune::{Held, Retention};
 use crate::reader::Part;
 use crate::store::Store;
 use crate::volume::GROUP;
@@ -366,6 +366,16 @@ impl Recorder {
     /// stay in journals. If the problem lasts until recording ends, [`finish`](Self::finish) returns it.
     pub fn troubled(&self) -> Option<Arc<FolderError>> {
         self.shared.troubled()
+    }
+
+    /// Volumes that are too old or too many, and stay because they wait to be [uploaded](crate::Uploads).
+    pub fn held(&self) -> Held {
+        self.shared.held()
+    }
+
+    /// The path of the folder when it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.shared.folder.path
     }
 
     /// The current path of the folder, if somebody moved it and that is known: nothing is recorded to it any more.

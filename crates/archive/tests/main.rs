@@ -10,3 +10,4 @@ mod killed;
 mod missing;
 mod prune;
 mod small_disk;
+mod uploads;

@@ -3,7 +3,7 @@
 use crate::args::Agent as AgentArgs;
 use crate::capture_live::{Limits, LiveCapture};
 use crate::expressions::recording_error;
-use crate::fleet::{Access, Network, Refused};
+use crate::fleet::{Access, HostUploads, Network, Refused, Uploading};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
 use anyhow::Result;
@@ -25,6 +25,7 @@ const SNAPLEN: u32 = 128;
 pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let access = Access::open(&args.access)?;
+    let uploads = args.upload.as_deref().map(|url| HostUploads::of(&access, url)).transpose()?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: SNAPLEN, direction: args.direction.into(), ring: args.buffer.0 };
     let limits = Limits { duration: args.run_time.duration, most: u64::MAX };
@@ -33,15 +34,23 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         live.limit(CpuBudget::new(share));
     }
     let refused = Refused::default();
+    let mut uploaded = None;
     let put = |folder: &mut IntoFolder<'_>| {
         folder.take_installed()?;
         let shed = Arc::new(AtomicU64::new(0));
         let source = format!("interface {}", args.interface);
-        let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        let mut served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        // Before the first packet: from then on, old volumes are removed.
+        let uploading = uploads.as_ref().map(|uploads| uploads.beside(&folder.recorder())).transpose();
+        let uploading = uploading.map_err(|error| Error::Source(error.into()))?;
+        if let Some(uploading) = &uploading {
+            served = served.with_uploads(uploading.status());
+        }
         let network =
             Network::start(served, access, stop, refused.clone()).map_err(|error| Error::Source(error.into()))?;
         let ended = live.to_folder(folder, &mut |packets| shed.store(packets, Ordering::Relaxed));
         network.end();
+        uploaded = uploading.map(Uploading::end);
         ended
     };
     let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
@@ -51,6 +60,9 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let to = kept.recorded.path.display().to_string();
     let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
     print(false, |_| Ok(()), |out| live.write_summary(&to, missing, &notes, out))?;
+    if let (Some(uploads), Some(counts)) = (&uploads, uploaded) {
+        uploads.rest(&args.log, &counts);
+    }
     refused.check()?;
     Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())))
 }

@@ -47,8 +47,8 @@ pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
     AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite,
-    FleetJoin, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetWhy, ProgramAdd, ProgramFile, ProgramList,
-    ProgramRemove, RoleName,
+    FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetUpload, FleetWhy, ProgramAdd,
+    ProgramFile, ProgramList, ProgramRemove, RoleName,
 };
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};

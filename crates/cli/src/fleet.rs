@@ -21,9 +21,11 @@ use tokio_stream::StreamExt;
 mod network;
 mod program;
 mod query;
+mod upload;
 mod way;
 
 pub use network::{Network, Refused};
+pub use upload::{HostUploads, Uploading};
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";
@@ -41,6 +43,8 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Revoke(args) => revoke(args),
         Fleet::Members(args) => members(args),
         Fleet::Cut(args) => cut(args),
+        Fleet::Manifest(args) => upload::manifest(args),
+        Fleet::Upload(args) => upload::folder(args),
         Fleet::Query(args) => query::run(args),
         Fleet::Alerts(args) => alerts(args),
         Fleet::Program(what) => program::run(what),
@@ -163,7 +167,8 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
         members.iter().filter(|member| member.malformed > 0).try_for_each(|member| {
             let (name, lines) = (&member.name, count(member.malformed));
             writeln!(out, "{name}: {lines} lines of its alerts.jsonl are no alerts, and were not sent")
-        })
+        })?;
+        members.iter().try_for_each(|member| upload::write_state(member, out))
     })?;
     Ok(Outcome::Complete)
 }
@@ -250,6 +255,7 @@ fn member_json(member: &Member) -> Value {
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
         "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
         "version": member.version, "source": member.source, "schema": member.schema,
+        "uploads": member.uploads.as_ref().map(upload::state_json),
     })
 }
 
@@ -259,6 +265,7 @@ fn cut_json(cut: &CutResponse) -> Value {
         json!({
             "host": member.name, "state": state(member.state()),
             "position": is_in.then_some(member.position), "clock_ns": is_in.then_some(member.at),
+            "folder": is_in.then(|| format!("{:016x}", member.store)), "schema": is_in.then_some(&member.schema),
         })
     });
     json!({

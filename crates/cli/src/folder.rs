@@ -184,7 +184,7 @@ fn run_keep(args: &KeepArgs) -> Result<Outcome> {
         bail!("the records of {} have no time, so --for cannot apply; give --size", args.folder.display());
     }
     let wanted = Retention { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
-    let Pruned { volumes, records, bytes, left } = prune(&args.folder, wanted)?;
+    let Pruned { volumes, records, bytes, left, held } = prune(&args.folder, wanted)?;
     let (volumes, records, bytes) = (count(volumes), count(records), count(bytes));
     // For damaged files this is unknown. They may be what the user deletes here, so it is not an error.
     let future = in_future(&args.folder).unwrap_or_else(|error| {
@@ -203,8 +203,12 @@ fn run_keep(args: &KeepArgs) -> Result<Outcome> {
                     "records with times more than a day in the future: {future}; age is not counted from them"
                 )?;
             }
-            match wanted.bytes.filter(|most| left > *most) {
-                Some(_) => writeln!(out, "the newest volume is always kept: it has {} bytes", count(left)),
+            if held.volumes > 0 {
+                let (volumes, bytes) = (count(held.volumes), count(held.bytes));
+                writeln!(out, "kept because they wait to be uploaded: volumes {volumes}, bytes {bytes}")?;
+            }
+            match wanted.bytes.filter(|most| left - held.bytes > *most) {
+                Some(_) => writeln!(out, "the newest volume is always kept: it has {} bytes", count(left - held.bytes)),
                 None => Ok(()),
             }
         },

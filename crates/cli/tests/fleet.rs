@@ -172,7 +172,9 @@ fn fleet(dir: &Path) {
     assert!(joined.starts_with("joined as host (agent)"), "{joined}");
     let again = run(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials other", token.trim()));
     assert_eq!(again.status.code(), Some(2), "{again:?}");
-    let options = "--aggregate n=count --trigger many=n>3@10ms";
+    std::fs::create_dir(dir.join("store")).expect("there is room");
+    let store = format!("file://{}/store", dir.display());
+    let options = format!("--aggregate n=count --trigger many=n>3@10ms --upload {store}");
     let mut agent = Background::start(dir, &format!("agent lo --log log --credentials me --cpu 400% {options}"));
     let _notes_of_agent = agent.says("attached to the coordinator");
 
@@ -181,9 +183,11 @@ fn fleet(dir: &Path) {
         let members = printed(dir, &format!("fleet members --json {admin}"));
         let member: serde_json::Value = serde_json::from_str(members.trim()).expect("it is JSON");
         assert_eq!((&member["host"], &member["state"]), (&"host".into(), &"here".into()), "{member}");
+        assert!(member["uploads"].is_null() || member["uploads"]["trouble"].is_null(), "{member}");
         (member["records"].as_u64() > Some(5)).then_some(())
     });
     let cut = printed(dir, &format!("fleet cut --json {admin}"));
+    std::fs::write(dir.join("cut.json"), &cut).expect("there is room");
     let cut: serde_json::Value = serde_json::from_str(cut.trim()).expect("it is JSON");
     let position = cut["members"][0]["position"].as_u64().expect("the host is in the cut");
     let of_cut = printed(dir, &format!("fleet query --select count --cut {} --csv {admin}", cut["cut"]));
@@ -220,6 +224,7 @@ fn fleet(dir: &Path) {
     let (status, summary) = agent.end();
     assert_eq!(status, Some(0), "{summary}");
     assert!(summary.contains("packets of lo captured to log"), "{summary}");
+    uploaded(dir, &store);
     until("the host is absent", || printed(dir, &format!("fleet members {admin}")).contains("absent").then_some(()));
     let partial = run(dir, &format!("fleet query --select count {admin}"));
     let message = String::from_utf8_lossy(&partial.stderr);
@@ -281,6 +286,20 @@ fn who_delayed(dir: &Path) {
     let (status, report) = live.end();
     assert_eq!(status, Some(0), "{report}");
     assert_eq!(coordinator.end().0, Some(0));
+}
+
+/// The agent has uploaded what it recorded, so the store has all records of the cut.
+fn uploaded(dir: &Path, store: &str) {
+    let manifest = printed(dir, &format!("fleet manifest cut.json --store {store}"));
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("it is JSON");
+    let host = &manifest["hosts"][0];
+    assert_eq!(
+        (&manifest["is_complete"], &host["host"], &host["schema"]),
+        (&true.into(), &"host".into(), &"packet".into())
+    );
+    let object = host["objects"][0]["object"].as_str().expect("it is a URL");
+    assert!(object.starts_with(&format!("{store}/packet/host=host/date=")), "{object}");
+    assert!(Path::new(object.strip_prefix("file://").expect("it is one")).exists(), "{object}");
 }
 
 /// A program of `recipes/fleet` is checked, added, raises an alert, and is removed.

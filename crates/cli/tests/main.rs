@@ -42,6 +42,7 @@ mod tap_switch;
 mod tap_through_switch;
 mod terminal;
 mod traffic;
+mod uploads;
 mod version_0_1;
 mod victims;
 mod watch;

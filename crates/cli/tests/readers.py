@@ -5,10 +5,13 @@ Run it beside the folder `traffic`:
     readers.py needs            prints the missing packages, in one line
     readers.py rows FILE        compares with the same records in CSV from `queuescope query`
     readers.py page FILE        runs the examples of a page, and compares their output with the page
+    readers.py examples FILE    the same beside the folder `store`, for a page of which DuckDB alone is needed
+    readers.py uploads FOLDER   compares the uploads in `store` with groups in CSV from `queuescope query`, of each host
 
 With `QUEUESCOPE_SPARK=1`, Spark is one of these programs. It needs Java.
 """
 
+import csv
 import datetime
 import glob
 import importlib.util
@@ -31,17 +34,21 @@ def main(arguments):
             rows(path)
         case ["page", path]:
             page(path)
+        case ["examples", path]:
+            page(path, ["duckdb"])
+        case ["uploads", folder]:
+            uploads(folder)
         case _:
             sys.exit(__doc__)
 
 
 def rows(path):
     """Compares the answers of each program with those from the CSV, and its rows with the CSV."""
-    from pyarrow import csv
+    from pyarrow import csv as pyarrow_csv
 
     names = open(path).readline().strip().split(",")
-    options = csv.ConvertOptions(column_types={name: "string" for name in names})
-    model = csv.read_csv(path, convert_options=options)
+    options = pyarrow_csv.ConvertOptions(column_types={name: "string" for name in names})
+    model = pyarrow_csv.read_csv(path, convert_options=options)
     expected = from_csv(model)
     tools = {"duckdb": of_duckdb, "pyarrow": of_pyarrow, "polars": of_polars}
     if wanted("pyspark"):
@@ -176,7 +183,40 @@ def texts(column):
     return column.cast(pa.string()).to_pylist()
 
 
-def page(path):
+def uploads(folder):
+    """Compares the packets and bytes to each address that each program finds in the uploads with those of the hosts' folders."""
+    expected = {}
+    for path in glob.glob(f"{folder}/*.csv"):
+        host = os.path.basename(path).removesuffix(".csv")
+        for address, count, length in list(csv.reader(open(path)))[1:]:
+            expected[host, address] = (int(count), int(length))
+    same("hosts", {host for host, _ in expected}, {"web-1", "web-2"})
+    ask = "select host, dst_ip, count(*), sum(length) from {} group by host, dst_ip"
+    tools = {"duckdb": lambda: uploads_by_duckdb(ask)}
+    if there("chdb"):
+        tools["chdb"] = lambda: uploads_by_chdb(ask)
+    else:
+        print(f"skipped: uploads by ClickHouse: {without('chdb')}")
+    for tool, of in tools.items():
+        found = {(host, address): (int(count), int(length)) for host, address, count, length in of()}
+        same(f"{tool}: groups", found, expected)
+        print(f"{tool}: {len(found):,} groups of uploads are the same")
+
+
+def uploads_by_duckdb(ask):
+    import duckdb
+
+    return duckdb.sql(ask.format("read_parquet('store/packet/*/*/*/*.parquet', hive_partitioning = true)")).fetchall()
+
+
+def uploads_by_chdb(ask):
+    import chdb
+
+    rows = chdb.query(ask.format("file('store/packet/**/*.parquet', 'Parquet')") + " settings use_hive_partitioning = 1", "CSV")
+    return list(csv.reader(str(rows).splitlines()))
+
+
+def page(path, needed=NEEDED):
     """Runs each block of Python as a separate example. The block of text after it is its output."""
     blocks = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", open(path).read(), re.DOTALL)
     ran = Counter()
@@ -191,7 +231,7 @@ def page(path):
             sys.exit(f"an example fails:\n{code}\n{result.stderr}")
         same(f"an example prints something else\n{code}", result.stdout, expected)
         ran.update(tools)
-    for tool in NEEDED:
+    for tool in needed:
         same(f"examples of {tool}", ran[tool] > 0, True)
     print(f"{sum(ran.values())} imports of examples ran")
 

@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 /// The page whose recordings and examples the tests run.
 const PAGE: &str = "docs/how-to/archive.md";
+/// The page of uploads, whose examples the tests run.
+const UPLOADS: &str = "docs/how-to/upload.md";
 
 #[test]
 fn every_reader_finds_what_query_prints() {
@@ -51,6 +53,44 @@ fn the_examples_of_the_page_print_what_it_shows() {
     let Some(python) = Python::find("the_examples_of_the_page_print_what_it_shows") else { return };
     let folder = recorded();
     python.run(folder.path(), "page", &file(PAGE).canonicalize().expect("it is there"));
+}
+
+#[test]
+fn other_programs_read_the_uploads_of_two_hosts() {
+    let Some(python) = Python::find("other_programs_read_the_uploads_of_two_hosts") else { return };
+    let folder = uploaded();
+    python.run(folder.path(), "uploads", folder.path());
+    python.run(folder.path(), "examples", &file(UPLOADS).canonicalize().expect("it is there"));
+}
+
+/// A folder with the uploads of two hosts in `store`, a manifest of a cut, and what the hosts' own folders have.
+fn uploaded() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (path, store) = (folder.path(), format!("file://{}", folder.path().join("store").display()));
+    std::fs::create_dir(path.join("store")).expect("there is room");
+    let mut members = Vec::new();
+    for (host, position, captures) in [
+        ("web-1", 10_000, ["data/demo.pcap.xz"].as_slice()),
+        ("web-2", 181, &["data/formats/raw-ip.pcap", "data/formats/ipv6-http.pcap"]),
+    ] {
+        let log = path.join(format!("{host}.log"));
+        for capture in captures {
+            printed(run(&format!("record {capture} --log"), &[&log]), 0);
+        }
+        printed(run(&format!("fleet upload --host {host} --to {store}"), &[&log]), 0);
+        let groups = printed(run("query --csv --group dst_ip --select count,sum(length)", &[&log]), 0);
+        std::fs::write(path.join(format!("{host}.csv")), groups).expect("there is room");
+        let list = std::fs::read_to_string(log.join("uploads.jsonl")).expect("it is there");
+        let list: serde_json::Value =
+            serde_json::from_str(list.lines().next().expect("it has a header")).expect("it is JSON");
+        members
+            .push(serde_json::json!({"host": host, "position": position, "folder": list["store"], "schema": "packet"}));
+    }
+    let cut = serde_json::json!({"cut": 1, "void": null, "members": members});
+    std::fs::write(path.join("cut.json"), cut.to_string()).expect("there is room");
+    let manifest = printed(run(&format!("fleet manifest --store {store}"), &[&path.join("cut.json")]), 0);
+    std::fs::write(path.join("manifest.json"), manifest).expect("there is room");
+    folder
 }
 
 /// A folder with the recordings of the page in `traffic`.

@@ -14,6 +14,8 @@ pub use backoff::Backoff;
 pub use dial::{AgentConnection, AgentError, AgentEvent};
 pub use session::SessionError;
 
+use crate::protocol::UploadState;
+use crate::upload::UploadStatus;
 use programs::InstalledPrograms;
 use queuescope_archive::Recorder;
 use queuescope_log::Log;
@@ -38,6 +40,8 @@ pub struct Served {
     programs: Arc<InstalledPrograms>,
     /// Whether answers should end.
     ends: Arc<AtomicBool>,
+    /// The counts of uploads, if the folder is uploaded.
+    uploads: Option<Arc<UploadStatus>>,
 }
 
 impl Served {
@@ -49,7 +53,14 @@ impl Served {
         // If there is a listener already, alerts are found when it is time to look for them.
         recorder.when_alerted(move || listener.notify_one());
         let (records, programs) = (Records(recorder), Arc::default());
-        Self { records, folder, source, shed, alerted, programs, ends: Arc::default() }
+        Self { records, folder, source, shed, alerted, programs, ends: Arc::default(), uploads: None }
+    }
+
+    /// Also reports what an uploader of the folder does.
+    #[must_use]
+    pub fn with_uploads(mut self, uploads: Arc<UploadStatus>) -> Self {
+        self.uploads = Some(uploads);
+        self
     }
 }
 
@@ -57,6 +68,22 @@ impl Served {
     /// Ends answers that are being computed, so that what runs them ends soon.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Relaxed);
+    }
+
+    /// What is uploaded, for the coordinator.
+    fn upload_state(&self) -> Option<UploadState> {
+        let counts = self.uploads.as_ref()?.counts();
+        let held = self.records.0.held();
+        Some(UploadState {
+            waiting: counts.waiting,
+            waiting_bytes: counts.waiting_bytes,
+            confirmed: counts.confirmed,
+            confirmed_bytes: counts.confirmed_bytes,
+            retries: counts.retries,
+            trouble: counts.trouble.unwrap_or_default(),
+            held: held.volumes,
+            held_bytes: held.bytes,
+        })
     }
 
     fn is_ending(&self) -> bool {

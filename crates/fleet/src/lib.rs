@@ -7,6 +7,7 @@
 //! - [`answer`]: what hosts compute for a question, and how their parts become one answer.
 //! - [`program`]: control programs: what agents compute, and what the coordinator asks and raises.
 //! - [`journey`]: who delayed a packet: its way through the queues of several hosts.
+//! - [`upload`]: sealed volumes to object storage, and which objects have the records of a cut.
 //! - [`client`]: the calls of people and programs.
 //! - [`identity`] and [`transport`]: names, roles, certificates, and TLS with them. [`protocol`] has the messages.
 
@@ -24,3 +25,4 @@ mod locked;
 pub mod program;
 pub mod protocol;
 pub mod transport;
+pub mod upload;

@@ -12,3 +12,4 @@ mod journeys;
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;
 mod programs;
+mod upload;

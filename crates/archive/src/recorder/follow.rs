@@ -8,6 +8,7 @@ use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
 use crate::mark::Mark;
+use crate::prune::Held;
 use crate::there;
 use queuescope_log::Log;
 use std::collections::VecDeque;
@@ -73,6 +74,8 @@ struct WriterState {
     lost: u64,
     /// Records that were removed.
     removed: u64,
+    /// Volumes that were not removed because they wait to be uploaded.
+    held: Held,
     /// Journals that are not in volumes yet.
     journals: VecDeque<Closed>,
     /// No more will be closed.
@@ -177,6 +180,11 @@ impl Shared {
     /// Why no volumes can be made or removed.
     pub fn troubled(&self) -> Option<Arc<FolderError>> {
         self.lock().troubled.clone()
+    }
+
+    /// Volumes that were not removed because they wait to be uploaded.
+    pub fn held(&self) -> Held {
+        self.lock().held
     }
 
     /// Reserves room for records, perhaps after a wait; returns whether there is any.

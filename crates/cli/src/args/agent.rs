@@ -45,6 +45,12 @@ pub struct Agent {
     #[command(flatten)]
     pub run_time: RunTime,
 
+    /// Upload volumes here when they are complete, as this host's: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or
+    /// az://CONTAINER/PREFIX. Credentials come from the environment (AWS_*, GOOGLE_*, AZURE_*). From now on, --keep-for and --keep-size keep
+    /// volumes until the store has them
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub upload: Option<String>,
+
     /// How packets are kept.
     #[command(flatten)]
     pub keeping: KeepOptions,

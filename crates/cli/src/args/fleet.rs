@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use queuescope_fleet::coordinator::SinkAddress;
+use queuescope_fleet::identity::MemberName;
 use queuescope_log::parse_date;
 use queuescope_wire::Nanos;
 use std::net::SocketAddr;
@@ -102,6 +103,14 @@ pub enum Fleet {
     ///
     /// If one record was visible before another was written, on whatever hosts, a cut that has the second has the first.
     Cut(FleetCut),
+    /// List the objects in a store that have the records of a cut, and what is not uploaded yet.
+    ///
+    /// It asks the store alone, so it can be made again later, when more is uploaded.
+    Manifest(FleetManifest),
+    /// Upload the volumes of a folder that no agent records to.
+    ///
+    /// What the store has already is not sent again. Records in journals are not uploaded: queuescope log compact makes volumes of them.
+    Upload(FleetUpload),
     /// Ask all hosts, and merge their answers.
     ///
     /// Each host evaluates the question on its own records. The answer names the hosts whose part is missing.
@@ -324,6 +333,41 @@ pub struct FleetCut {
     /// The coordinator.
     #[command(flatten)]
     pub access: FleetAccess,
+}
+
+/// Arguments of `fleet manifest`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 if the store has all records of the cut; 1 if some are missing (they are listed); 2 if there is no manifest.\n\n\
+                        Example: queuescope fleet cut --json --credentials me > cut.json; queuescope fleet manifest cut.json --store s3://traffic/fleet"
+)]
+pub struct FleetManifest {
+    /// The line that fleet cut --json printed; - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub cut: PathBuf,
+
+    /// Where the agents upload to: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub store: String,
+}
+
+/// Arguments of `fleet upload`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if the store has all volumes; 1 if some wait; 2 if nothing was tried.\n\n\
+                        Example: queuescope fleet upload traffic --to s3://traffic/fleet --host web-1")]
+pub struct FleetUpload {
+    /// The folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+
+    /// The place: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX. Credentials come from the environment
+    /// (AWS_*, GOOGLE_*, AZURE_*)
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub to: String,
+
+    /// The host whose records they are
+    #[arg(long, value_name = "NAME")]
+    pub host: MemberName,
 }
 
 /// Arguments of `fleet query`.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 91] = [
+pub const COMMANDS: [&str; 93] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -71,6 +71,8 @@ pub const COMMANDS: [&str; 91] = [
     "fleet revoke host --credentials {M}",
     "fleet members --credentials {M}",
     "fleet cut --credentials {M}",
+    "fleet manifest {M} --store file:///",
+    "fleet upload {M} --to file:///tmp --host a",
     "fleet query --credentials {M}",
     "fleet alerts --credentials {M}",
     "fleet why --credentials {M}",

@@ -266,8 +266,8 @@ impl Serving<'_> {
     async fn status(&self) -> Result<(), SessionError> {
         let records = self.served.visible();
         let (shed, waiting) = (self.served.shed.load(Ordering::Relaxed), self.alerts.waiting());
-        let malformed = self.alerts.malformed();
-        self.send(from_agent::Message::Status(Status { records, shed, waiting, malformed })).await
+        let (malformed, uploads) = (self.alerts.malformed(), self.served.upload_state());
+        self.send(from_agent::Message::Status(Status { records, shed, waiting, malformed, uploads })).await
     }
 
     async fn send(&self, message: from_agent::Message) -> Result<(), SessionError> {

@@ -50,7 +50,7 @@ pub struct MadeCut {
 }
 
 /// A member's place in a cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutPosition {
     /// The number of its records that are in the cut.
     pub records: u64,
@@ -58,6 +58,8 @@ pub struct CutPosition {
     pub clock: u64,
     /// The folder that it recorded to: positions mean nothing in another.
     pub store: u64,
+    /// The name of the schema of its records.
+    pub schema: String,
 }
 
 /// Why there is no cut.
@@ -101,8 +103,9 @@ impl Cuts {
             number: cut.number,
             positions: positions
                 .map(|(number, records)| {
-                    let (clock, store) = (running.clocks.get(number).copied(), running.sessions[number].store());
-                    (name(number), CutPosition { records: *records, clock: clock.unwrap_or(0), store })
+                    let (clock, session) = (running.clocks.get(number).copied(), &running.sessions[number]);
+                    let (clock, store, schema) = (clock.unwrap_or(0), session.store(), session.schema().to_owned());
+                    (name(number), CutPosition { records: *records, clock, store, schema })
                 })
                 .collect(),
             missing: missing.chain(running.absent.into_iter().map(|name| (name, State::Absent))).collect(),
@@ -225,13 +228,18 @@ impl Coordinator {
 impl MadeCut {
     /// As a message.
     pub fn response(&self) -> CutResponse {
-        let of = |name: &String, state: State, position: u64, at: u64| {
-            let mut member = CutMember { name: name.clone(), position, at, ..CutMember::default() };
+        let of = |state: State, mut member: CutMember| {
             member.set_state(state);
             member
         };
-        let here = self.positions.iter().map(|(name, at)| of(name, State::Answered, at.records, at.clock));
-        let missing = self.missing.iter().map(|(name, state)| of(name, *state, 0, 0));
+        let here = self.positions.iter().map(|(name, at)| {
+            let (name, schema) = (name.clone(), at.schema.clone());
+            let member =
+                CutMember { name, position: at.records, at: at.clock, store: at.store, schema, ..CutMember::default() };
+            of(State::Answered, member)
+        });
+        let missing = self.missing.iter();
+        let missing = missing.map(|(name, state)| of(*state, CutMember { name: name.clone(), ..CutMember::default() }));
         let mut members: Vec<_> = here.chain(missing).collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
         let void = if self.lapsed.is_empty() {

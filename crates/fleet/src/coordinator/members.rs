@@ -3,7 +3,7 @@
 use super::Coordinator;
 use crate::clock;
 use crate::locked::lock;
-use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, Welcome, to_agent};
+use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, UploadState, Welcome, to_agent};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -209,6 +209,10 @@ impl Members {
             (known.member.records, known.member.shed, known.member.waiting) =
                 (status.records, status.shed, status.waiting);
             known.member.malformed = status.malformed;
+            known.member.uploads = status.uploads.map(|uploads| {
+                let trouble = shortened(&uploads.trouble);
+                UploadState { trouble, ..uploads }
+            });
             let is_shedding = known.shed_at.is_some_and(|at| now.saturating_sub(at) < SHEDDING);
             known.member.set_state(if is_shedding { State::Shedding } else { State::Answered });
         });

@@ -110,6 +110,9 @@ impl Shared {
         if let Ok(catalogue) = Catalogue::read(&self.folder.path) {
             self.lock().removed = catalogue.removed.records.saturating_sub(self.removed_before);
         }
+        if let Ok(kept) = &kept {
+            self.lock().held = kept.held;
+        }
         strays.and(kept.map(drop))
     }
 
