@@ -6,12 +6,14 @@
 //! - [`agent`]: a host's side: [`Served`](agent::Served) serves a folder that is being recorded.
 //! - [`answer`]: what hosts compute for a question, and how their parts become one answer.
 //! - [`program`]: control programs: what agents compute, and what the coordinator asks and raises.
+//! - [`act`]: actions of control programs on flows of hosts.
 //! - [`journey`]: who delayed a packet: its way through the queues of several hosts.
 //! - [`client`]: the calls of people and programs.
 //! - [`identity`] and [`transport`]: names, roles, certificates, and TLS with them. [`protocol`] has the messages.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read and write files"))]
 
+pub mod act;
 pub mod agent;
 pub mod answer;
 pub mod client;
