@@ -4,6 +4,7 @@ use crate::args::Agent as AgentArgs;
 use crate::capture_live::{Limits, LiveCapture};
 use crate::expressions::recording_error;
 use crate::fleet::{Access, Network, Refused};
+use crate::flow_acts::{allowed, note_counts};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
 use anyhow::Result;
@@ -25,6 +26,7 @@ const SNAPLEN: u32 = 128;
 pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let access = Access::open(&args.access)?;
+    let mut acts = allowed(&args.acting, &access.coordinator)?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: SNAPLEN, direction: args.direction.into(), ring: args.buffer.0 };
     let limits = Limits { duration: args.run_time.duration, most: u64::MAX };
@@ -37,11 +39,15 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         folder.take_installed()?;
         let shed = Arc::new(AtomicU64::new(0));
         let source = format!("interface {}", args.interface);
-        let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
-        let network =
-            Network::start(served, access, stop, refused.clone()).map_err(|error| Error::Source(error.into()))?;
+        let mut served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        if let Some(acts) = acts.take() {
+            served = served.acting(acts);
+        }
+        let network = Network::start(served.clone(), access, stop, refused.clone());
+        let network = network.map_err(|error| Error::Source(error.into()))?;
         let ended = live.to_folder(folder, &mut |packets| shed.store(packets, Ordering::Relaxed));
         network.end();
+        note_counts(served.act_counts());
         ended
     };
     let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);

@@ -1,6 +1,8 @@
 //! A fleet of one host, by the commands that the guide shows.
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
+mod acts;
+
 use crate::namespaces::{Ends, alone, ip, until};
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
