@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use queuescope_fleet::act::LONGEST;
 use queuescope_fleet::program::Program;
 use queuescope_log::{Definitions, Schema};
 
@@ -10,6 +11,9 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     match Program::parse("program.toml", &text, &[("a", "1")]) {
         Ok(program) => {
+            for act in program.acts() {
+                assert!(act.after < program.raises().len() && act.time <= LONGEST);
+            }
             for host in ["", "web-1", "*"] {
                 if let Ok(Some(definitions)) = program.definitions(host) {
                     let printed = definitions.text();

@@ -4,6 +4,7 @@ use crate::args::Agent as AgentArgs;
 use crate::capture_live::{Limits, LiveCapture};
 use crate::expressions::recording_error;
 use crate::fleet::{Access, HostUploads, Network, Refused, Uploading};
+use crate::flow_acts::{allowed, note_counts};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
 use anyhow::Result;
@@ -26,6 +27,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let access = Access::open(&args.access)?;
     let uploads = args.upload.as_deref().map(|url| HostUploads::of(&access, url)).transpose()?;
+    let mut acts = allowed(&args.acting, &access.coordinator)?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: SNAPLEN, direction: args.direction.into(), ring: args.buffer.0 };
     let limits = Limits { duration: args.run_time.duration, most: u64::MAX };
@@ -46,10 +48,14 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         if let Some(uploading) = &uploading {
             served = served.with_uploads(uploading.status());
         }
-        let network =
-            Network::start(served, access, stop, refused.clone()).map_err(|error| Error::Source(error.into()))?;
+        if let Some(acts) = acts.take() {
+            served = served.acting(acts);
+        }
+        let network = Network::start(served.clone(), access, stop, refused.clone());
+        let network = network.map_err(|error| Error::Source(error.into()))?;
         let ended = live.to_folder(folder, &mut |packets| shed.store(packets, Ordering::Relaxed));
         network.end();
+        note_counts(served.act_counts());
         uploaded = uploading.map(Uploading::end);
         ended
     };

@@ -15,6 +15,8 @@ mod doctor;
 mod experiment;
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 mod fleet;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod flow_acts;
 mod focus;
 mod folder;
 #[cfg(target_os = "linux")]
@@ -46,10 +48,12 @@ pub use doctor::Doctor;
 pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
-    AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite,
-    FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetUpload, FleetWhy, ProgramAdd,
-    ProgramFile, ProgramList, ProgramRemove, RoleName,
+    AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetActions, FleetAlerts,
+    FleetCut, FleetInvite, FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetUpload,
+    FleetWhy, ProgramAdd, ProgramFile, ProgramList, ProgramRemove, RoleName,
 };
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+pub use flow_acts::FlowActing;
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 #[cfg(target_os = "linux")]

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
 use tokio_stream::StreamExt;
 
+mod actions;
 mod network;
 mod program;
 mod query;
@@ -47,6 +48,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Upload(args) => upload::folder(args),
         Fleet::Query(args) => query::run(args),
         Fleet::Alerts(args) => alerts(args),
+        Fleet::Actions(args) => actions::run(args),
         Fleet::Program(what) => program::run(what),
         Fleet::Why(args) => way::run(args),
     }

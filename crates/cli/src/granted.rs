@@ -22,6 +22,8 @@ fn used_by(command: &Command) -> CapabilitySet {
         Command::Doctor(_) => USED,
         Command::Capture(_) => PACKETS,
         #[cfg(feature = "fleet")]
+        Command::Agent(args) if args.acting.act.is_some() => PACKETS | PROBE,
+        #[cfg(feature = "fleet")]
         Command::Agent(_) => PACKETS,
         #[cfg(feature = "fleet")]
         Command::Coordinator(_) | Command::Fleet(_) => CapabilitySet::empty(),

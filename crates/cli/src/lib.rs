@@ -22,6 +22,8 @@ mod export;
 mod expressions;
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub mod fleet;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod flow_acts;
 pub mod folder;
 pub mod generate;
 #[cfg(target_os = "linux")]

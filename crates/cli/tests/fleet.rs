@@ -1,6 +1,7 @@
 //! A fleet of one host, by the commands that the guide shows.
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
+mod acts;
 mod faults;
 mod recipes;
 

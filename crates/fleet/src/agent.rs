@@ -3,6 +3,7 @@
 //! It dials out, and keeps one stream open. When the stream ends it tries again, with pauses that become longer. Recording goes on
 //! meanwhile, and alerts stay in the folder until the coordinator has stored them.
 
+mod acts;
 mod alerts;
 mod backoff;
 mod dial;
@@ -10,18 +11,20 @@ mod part;
 mod programs;
 mod session;
 
+pub use acts::{ActCounts, ActLimits, ActNote, Actor, ActorError, Acts, Touched};
 pub use backoff::Backoff;
 pub use dial::{AgentConnection, AgentError, AgentEvent};
 pub use session::SessionError;
 
+use crate::locked::lock;
 use crate::protocol::UploadState;
 use crate::upload::UploadStatus;
 use programs::InstalledPrograms;
 use queuescope_archive::Recorder;
 use queuescope_log::Log;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 /// What an agent serves: a folder that is being recorded.
@@ -38,6 +41,8 @@ pub struct Served {
     alerted: Arc<Notify>,
     /// What the coordinator's programs compute here.
     programs: Arc<InstalledPrograms>,
+    /// What they do to flows.
+    acts: Arc<Mutex<Acts>>,
     /// Whether answers should end.
     ends: Arc<AtomicBool>,
     /// The counts of uploads, if the folder is uploaded.
@@ -53,7 +58,8 @@ impl Served {
         // If there is a listener already, alerts are found when it is time to look for them.
         recorder.when_alerted(move || listener.notify_one());
         let (records, programs) = (Records(recorder), Arc::default());
-        Self { records, folder, source, shed, alerted, programs, ends: Arc::default(), uploads: None }
+        let acts = Arc::default();
+        Self { records, folder, source, shed, alerted, programs, acts, ends: Arc::default(), uploads: None }
     }
 
     /// Also reports what an uploader of the folder does.
@@ -62,12 +68,24 @@ impl Served {
         self.uploads = Some(uploads);
         self
     }
+
+    /// Lets control programs act on flows. Without this, all actions are refused.
+    #[must_use]
+    pub fn acting(self, acts: Acts) -> Self {
+        Self { acts: Arc::new(Mutex::new(acts)), ..self }
+    }
 }
 
 impl Served {
-    /// Ends answers that are being computed, so that what runs them ends soon.
+    /// Ends actions, and answers that are being computed, so that what runs them ends soon.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Relaxed);
+        lock(&self.acts).end_all("the agent ended");
+    }
+
+    /// What became of the actions that programs asked for.
+    pub fn act_counts(&self) -> ActCounts {
+        lock(&self.acts).counts()
     }
 
     /// What is uploaded, for the coordinator.

@@ -7,8 +7,9 @@ use crate::identity::{
 };
 use crate::protocol::fleet_client::FleetClient;
 use crate::protocol::{
-    AddProgramRequest, Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest, JoinRequest, ListProgramsRequest,
-    Member, MembersRequest, ProgramState, QueryRequest, QueryResponse, RemoveProgramRequest, RevokeRequest,
+    ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest,
+    JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest, QueryResponse,
+    RemoveProgramRequest, RevokeRequest,
 };
 use crate::transport::{ConnectError, Link, connect};
 use queuescope_wire::Nanos;
@@ -148,6 +149,15 @@ impl Client {
     pub async fn programs(&mut self) -> Result<Vec<ProgramState>, ClientError> {
         let request = ListProgramsRequest {};
         Ok(self.calls.list_programs(request).await.map_err(|status| failed(&self.link, status))?.into_inner().programs)
+    }
+
+    /// The newest actions of control programs; `most` of 0 means all that are kept. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn actions(&mut self, most: u64) -> Result<ActionsResponse, ClientError> {
+        let request = ActionsRequest { most };
+        Ok(self.calls.actions(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
     }
 
     /// Makes a join token. Role: admin.

@@ -2,6 +2,7 @@
 //!
 //! It has no connections: [`Coordinator::attach`] takes what comes from an agent, and returns what goes to it. `service` connects both to gRPC.
 
+mod actions;
 mod alerts;
 mod audit;
 mod cuts;
@@ -13,6 +14,7 @@ mod serve;
 mod service;
 mod sinks;
 
+pub use actions::{ActionRecord, ActionState, ActionStore, ActionStoreError, Actions};
 pub use alerts::{AlertStore, AlertStoreError};
 pub use audit::{AuditEntry, AuditLog};
 pub use cuts::{CutError, CutPosition, MadeCut};
@@ -86,6 +88,8 @@ struct Shared {
     programs: Mutex<Programs>,
     /// Is notified when a program came, went, or ended a run.
     programs_changed: Notify,
+    /// What programs do on hosts.
+    actions: Mutex<Actions>,
     troubles: Mutex<VecDeque<String>>,
     /// What each sink of alerts did.
     sinks: Mutex<SinkReports>,
@@ -95,8 +99,19 @@ struct Shared {
 }
 
 impl Coordinator {
-    /// A coordinator without members. `epoch` is higher each time: cuts of an earlier one have lower numbers.
+    /// A coordinator without members. `epoch` is higher each time: cuts of an earlier one have lower numbers. Actions are not stored.
     pub fn new(options: CoordinatorOptions, epoch: u32, alerts: AlertStore, programs: Programs) -> Self {
+        Self::with_actions(options, epoch, alerts, programs, Actions::new(ActionStore::default(), None))
+    }
+
+    /// A coordinator that stores actions.
+    pub fn with_actions(
+        options: CoordinatorOptions,
+        epoch: u32,
+        alerts: AlertStore,
+        programs: Programs,
+        actions: Actions,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 options,
@@ -106,6 +121,7 @@ impl Coordinator {
                 alerts,
                 programs: Mutex::new(programs),
                 programs_changed: Notify::new(),
+                actions: Mutex::new(actions),
                 troubles: Mutex::default(),
                 sinks: Mutex::default(),
                 waiting: Semaphore::new(AWAITED),
@@ -181,6 +197,7 @@ impl Coordinator {
             Some(from_agent::Message::Pong(number)) => lock(&self.shared.members).pong(session, number, now),
             Some(from_agent::Message::Alert(alert)) => self.alert(session, alert).await,
             Some(from_agent::Message::Installed(installed)) => self.installed(session, installed),
+            Some(from_agent::Message::Acted(acted)) => self.acted(session, &acted),
         }
         lock(&self.shared.members).seen(session, clock::wall());
     }

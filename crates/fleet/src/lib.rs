@@ -6,6 +6,7 @@
 //! - [`agent`]: a host's side: [`Served`](agent::Served) serves a folder that is being recorded.
 //! - [`answer`]: what hosts compute for a question, and how their parts become one answer.
 //! - [`program`]: control programs: what agents compute, and what the coordinator asks and raises.
+//! - [`act`]: actions of control programs on flows of hosts.
 //! - [`journey`]: who delayed a packet: its way through the queues of several hosts.
 //! - [`upload`]: sealed volumes to object storage, and which objects have the records of a cut.
 //! - [`client`]: the calls of people and programs.
@@ -13,6 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read and write files"))]
 
+pub mod act;
 pub mod agent;
 pub mod answer;
 pub mod client;

@@ -1,9 +1,11 @@
 //! Control programs: what agents compute, and what the coordinator asks and raises. `docs/reference/programs.md` describes the text.
 
+mod acts;
 mod condition;
 mod hosts;
 mod read;
 
+pub use acts::Act;
 pub use condition::{Condition, Held};
 pub use hosts::Hosts;
 
@@ -41,6 +43,7 @@ pub struct Program {
     run: Option<Run>,
     asks: Vec<Ask>,
     raises: Vec<Raise>,
+    acts: Vec<Act>,
 }
 
 /// Definitions for some hosts.
@@ -121,6 +124,11 @@ impl Program {
     /// Its alerts.
     pub fn raises(&self) -> &[Raise] {
         &self.raises
+    }
+
+    /// What it does on hosts after its alerts.
+    pub fn acts(&self) -> &[Act] {
+        &self.acts
     }
 
     /// The number of bytes of all definitions as text.

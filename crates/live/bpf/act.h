@@ -2,12 +2,10 @@
 /* Acts on flows that contribute to a queue. Packets that leave the queue register their flow, and later packets of the flow are acted on
  * before the queue ("act on future packets", section 4.2 of the ConQuest paper). */
 #pragma once
-#include "flow.h"
+#include "listed.h"
 
 /* Flows that are remembered, at most; a new one replaces the least recently used. */
 #define VICTIMS 4096
-/* Tests of the list of flows that are never acted on, at most. */
-#define TESTS 64
 /* Steps of the function; one more than can be used, so that the binary search needs no bounds check. */
 #define STEPS 64
 /* The probability 1. */
@@ -61,31 +59,6 @@ struct {
 	TYPE(key, u64);
 	TYPE(value, struct victim);
 } victims SEC(".maps");
-
-/* A packet's addresses, ports and protocol, as tests compare them: low and high halves. An IPv4 address has the prefix ::ffff:0:0,
- * as in records; without IP all is zero. The third pair has the source port, the destination port, the protocol and the IP version,
- * from bit 0, 16, 32 and 40 on; the fourth makes the index a power of two, so that masking keeps it in range. */
-struct known {
-	u64 of[8];
-};
-
-/* A test of the list of flows that are never acted on. Tests up to one with ENDS_CONDITION are alternatives; conditions up to one
- * with ENDS_TERM must all hold; the flow is in the list if any term holds. */
-struct test {
-	/* Holds if the bits under the mask are from `low` to `high`; the low half is first in each. */
-	u64 mask[2], low[2], high[2];
-	/* The index of the pair in `struct known`. */
-	u32 pair;
-	/* Bits of `enum ends`; NEGATED inverts the result of the test. */
-	u32 ends;
-};
-
-enum ends { ENDS_CONDITION = 1, ENDS_TERM = 2, NEGATED = 4 };
-
-struct never {
-	u64 count;
-	struct test tests[TESTS];
-};
 
 struct {
 	NUMBER(type, MAP_ARRAY);
@@ -145,64 +118,13 @@ INLINE u64 probability_of(const struct acting *asked, u64 weight)
 	return above ? asked->steps[(above - 1) % STEPS].probability : 0;
 }
 
-INLINE void know(const struct words *words, struct known *known)
-{
-	u64 family = words->of[5] >> 16, version = family == FAMILY_V4 ? 4 : 6;
-
-	__builtin_memset(known, 0, sizeof(*known));
-	if (family != FAMILY_V4 && family != FAMILY_V6)
-		return;
-	known->of[0] = words->of[0];
-	known->of[1] = words->of[1];
-	known->of[2] = words->of[2];
-	known->of[3] = words->of[3];
-	if (family == FAMILY_V4) {
-		known->of[0] |= 0xffffull << 32;
-		known->of[2] |= 0xffffull << 32;
-	}
-	known->of[4] = (words->of[4] & 0xffffffff) | (words->of[5] & 0xff) << 32 | version << 40;
-}
-
-INLINE bool is_at_least(u64 low, u64 high, const u64 *other)
-{
-	return high > other[1] || (high == other[1] && low >= other[0]);
-}
-
-INLINE bool is_at_most(u64 low, u64 high, const u64 *other)
-{
-	return high < other[1] || (high == other[1] && low <= other[0]);
-}
-
 /* Whether a flow is in the list of those that are never acted on. */
 INLINE bool is_never(const struct known *known)
 {
-	u32 zero = 0, condition = 0, term = 1;
-	struct never *list = map_lookup(&never, &zero);
+	u32 zero = 0;
+	const struct never *list = map_lookup(&never, &zero);
 
-	if (!list)
-		return 0;
-	for (u32 place = 0; place < TESTS; place++) {
-		const struct test *test = &list->tests[place];
-		u64 low, high;
-		u32 holds;
-
-		if (place >= list->count)
-			break;
-		low = known->of[(test->pair & 3) * 2] & test->mask[0];
-		high = known->of[(test->pair & 3) * 2 + 1] & test->mask[1];
-		holds = is_at_least(low, high, test->low) && is_at_most(low, high, test->high);
-		condition |= holds ^ !!(test->ends & NEGATED);
-		if (test->ends & ENDS_CONDITION) {
-			term &= condition;
-			condition = 0;
-		}
-		if (test->ends & ENDS_TERM) {
-			if (term)
-				return 1;
-			term = 1;
-		}
-	}
-	return 0;
+	return list && is_listed(list, known);
 }
 
 /* Records the weight of a packet's flow as the packet leaves a queue, for the flow's next packet. */
@@ -253,28 +175,6 @@ INLINE bool passes(const struct acting *asked, struct victim *victim, u32 bytes,
 		return 0;
 	victim->due = due + (bytes * asked->cost >> 16);
 	return 1;
-}
-
-/* The ECN bits of a packet whose IP header begins `at`. */
-INLINE u32 ecn_of(const u8 *headers, u32 at)
-{
-	return (*AT(at) >> 4 == 4 ? *AT(at + 1) : *AT(at + 1) >> 4) & 3;
-}
-
-/* Sets CE in the outermost IP header; returns whether that succeeded. */
-INLINE bool mark(struct __sk_buff *skb, const u8 *headers, u32 at)
-{
-	u8 marked;
-	u16 before = *(const u16 *)AT(at);
-
-	if (*AT(at) >> 4 == 4) {
-		marked = *AT(at + 1) | CE;
-		if (l3_csum_replace(skb, at + 10, before, before | CE << 8, 2))
-			return 0;
-	} else {
-		marked = *AT(at + 1) | CE << 4;
-	}
-	return !skb_store_bytes(skb, at + 1, &marked, 1, 0);
 }
 
 /* Acts on a packet that was chosen. `at` is where its IP header begins, if it has one. */

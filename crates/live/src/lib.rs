@@ -3,7 +3,7 @@
 //! An eBPF [`Probe`] stamps each packet before a qdisc and measures it when it leaves: its sojourn time and, with ConQuest
 //! snapshots in the kernel, how many bytes of its flow left meanwhile. Only packets of flows that fill a congested queue
 //! are handed over one by one; all others are counted. Later packets of such flows can be marked, dropped or limited to a
-//! rate before the queue ([`Acting`]).
+//! rate before the queue ([`Acting`]); so can flows that the caller names ([`FlowActs`]).
 //!
 //! Also in this crate: network namespaces ([`Namespace`]), their [`Interfaces`], and interfaces whose other end is a
 //! program ([`Tun`]), or whose frames a program carries ([`EthernetPort`]); [`capture`] copies packets of an interface, and [`traffic`] generates flows.
@@ -17,6 +17,7 @@ mod controls;
 mod error;
 mod ethernet;
 mod interface;
+mod named;
 mod namespace;
 mod option;
 mod owners;
@@ -30,6 +31,7 @@ pub use controls::{Control, ControlError, Controls};
 pub use error::ProbeError;
 pub use ethernet::{EthernetError, EthernetPort, Transfer};
 pub use interface::{Address, Interfaces};
+pub use named::{FlowAction, FlowActs, FlowMatch, FlowOrder, FlowOutcome};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};

@@ -11,6 +11,7 @@ mod empty;
 mod ethernet;
 mod hostile;
 mod killed;
+mod named;
 mod owners;
 mod probe;
 mod qdisc;

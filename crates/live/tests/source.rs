@@ -35,8 +35,20 @@ fn compiling_gives_the_same_bytes() {
     let out = tempfile::tempdir().expect("there is room");
     let status = Command::new(folder.join("build.sh")).arg(out.path()).status().expect("there is a shell");
     assert!(status.success());
-    let names =
-        ["probe", "marking", "empty", "overwriting", "vegas", "illinois", "dctcp", "hybla", "yeah", "veno", "westwood"];
+    let names = [
+        "probe",
+        "named",
+        "marking",
+        "empty",
+        "overwriting",
+        "vegas",
+        "illinois",
+        "dctcp",
+        "hybla",
+        "yeah",
+        "veno",
+        "westwood",
+    ];
     for name in names.map(|name| format!("{name}.bpf.o")) {
         let compiled = read(out.path().join(&name)).expect("it was compiled");
         assert!(compiled == read(folder.join(&name)).expect("it is there"), "{name}");

@@ -12,6 +12,7 @@ mod words;
 use crate::error::ActError;
 use file::{PolicyContent, PolicyFile, cannot_act};
 use never::Exemptions;
+pub use never::flows;
 use queuescope_ingest::notes::noted;
 use queuescope_live::{Acted, Acting, Never, Probe, Victim, Weigh, now};
 use queuescope_report::model::{self, Skipped};

@@ -23,8 +23,8 @@ mod unwritten;
 mod view;
 mod watch;
 
-pub use acts::{ActingBounds, ActingOptions, ActingStatus, Acts, Counts, Mode, Policy, PolicyReader};
-pub use error::{ActError, MetricsError, ScreenError, ViewError, WatchError};
+pub use acts::{ActingBounds, ActingOptions, ActingStatus, Acts, Counts, Mode, Policy, PolicyReader, flows};
+pub use error::{ActError, ExemptError, MetricsError, ScreenError, ViewError, WatchError};
 pub use feed::{Feed, Receivers};
 #[cfg(feature = "link")]
 pub use link::{LinkView, Session, WatchedLink};

@@ -2,6 +2,7 @@
 
 use super::capture_live::{DirectionName, ring};
 use super::fleet::FleetAccess;
+use super::flow_acts::FlowActing;
 use super::record::{Derived, KeepOptions};
 use super::shared::{Recorded, RunTime};
 use clap::{Args, ValueHint};
@@ -62,6 +63,10 @@ pub struct Agent {
     /// The coordinator.
     #[command(flatten)]
     pub access: FleetAccess,
+
+    /// What control programs may do to flows.
+    #[command(flatten)]
+    pub acting: FlowActing,
 }
 
 /// Parses a part of a core.

@@ -121,6 +121,8 @@ pub enum Fleet {
     Why(FleetWhy),
     /// Print the alerts of all hosts, a line of JSON each.
     Alerts(FleetAlerts),
+    /// List what control programs did to flows of hosts: marked, dropped and limited ones, dry runs, and what was refused.
+    Actions(FleetActions),
     /// Add, list and remove control programs: what hosts compute, and what the coordinator asks and raises.
     #[command(subcommand)]
     Program(FleetProgram),
@@ -304,6 +306,22 @@ pub struct FleetRevoke {
 #[derive(Debug, Args)]
 pub struct FleetMembers {
     /// Print a line of JSON for each member
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
+/// Arguments of `fleet actions`.
+#[derive(Debug, Args)]
+pub struct FleetActions {
+    /// Only the last N [default: all that the coordinator keeps, some 4000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub last: Option<u64>,
+
+    /// Print a line of JSON for each action
     #[arg(long)]
     pub json: bool,
 

@@ -51,7 +51,12 @@ fn check(args: &ProgramFile) -> Result<Outcome> {
     let (_, _, program) = read(args)?;
     let (asks, raises) = (program.asks().len() as u64, program.raises().len() as u64);
     let about = if program.about().is_empty() { "no description" } else { program.about() };
-    say(&format!("{about}\n{} questions, {} alerts", count(asks), count(raises)))
+    let mut text = format!("{about}\n{} questions, {} alerts", count(asks), count(raises));
+    for act in program.acts() {
+        let (alert, dry) = (&program.raises()[act.after].name, if act.dry { ", as a dry run" } else { ", for real" });
+        text += &format!("\nafter {alert}: {} for {}{dry}", act.action, act.time);
+    }
+    say(&text)
 }
 
 fn list(args: &ProgramList) -> Result<Outcome> {
@@ -95,7 +100,8 @@ fn as_json(program: &ProgramState) -> Value {
     let trouble = (!program.trouble.is_empty()).then_some(&program.trouble);
     json!({
         "program": program.name, "about": program.about, "runs": program.runs, "alerts": program.raised,
-        "undecided": program.undecided, "joined": program.joined, "trouble": trouble,
+        "undecided": program.undecided, "joined": program.joined, "actions": program.acted, "refused": program.refused,
+        "trouble": trouble,
         "hosts": members.collect::<Vec<_>>(), "values": program.values, "text": program.text,
     })
 }

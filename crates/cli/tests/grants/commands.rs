@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 93] = [
+pub const COMMANDS: [&str; 94] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -76,6 +76,7 @@ pub const COMMANDS: [&str; 93] = [
     "fleet query --credentials {M}",
     "fleet alerts --credentials {M}",
     "fleet why --credentials {M}",
+    "fleet actions --credentials {M}",
     "fleet program add a {M} --credentials {new}",
     "fleet program add a {cap} --credentials {M}",
     "fleet program check {M}",

@@ -6,7 +6,7 @@ use crate::clock;
 use crate::cut::Freezer;
 use crate::locked::lock;
 use crate::protocol::{
-    Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Status, Thawed, ToAgent, answer, from_agent,
+    Acted, Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Status, Thawed, ToAgent, answer, from_agent,
     to_agent,
 };
 use queuescope_log::FrozenTail;
@@ -25,6 +25,8 @@ use tokio_stream::{Stream, StreamExt};
 const STATUS: Duration = Duration::from_secs(1);
 /// Alerts that the coordinator has not stored for so many of these times are sent again: its disk may have been full.
 const AGAIN: u32 = 3;
+/// Time between two looks at actions that may be over.
+const ACTS: Duration = Duration::from_millis(100);
 /// Questions that are answered at the same time; others wait.
 const AT_ONCE: usize = 2;
 /// Questions that are answered or wait; others are refused.
@@ -114,7 +116,10 @@ impl Served {
             places: Arc::new(Semaphore::new(PLACES)),
         };
         let mut status = interval(STATUS);
-        status.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut acting = interval(ACTS);
+        for timer in [&mut status, &mut acting] {
+            timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
         loop {
             tokio::select! {
                 biased;
@@ -124,10 +129,16 @@ impl Served {
                     None => return Err(ended("the coordinator closed it")),
                 },
                 () = self.alerted.notified() => stream.alert().await?,
+                _ = acting.tick(), if lock(&self.acts).is_acting() => {
+                    let ended = lock(&self.acts).tick(clock::steady());
+                    stream.acted(ended).await?;
+                }
                 _ = status.tick() => {
                     stream.repeat_alerts();
                     stream.alert().await?;
                     stream.status().await?;
+                    let news = lock(&self.acts).news(clock::steady());
+                    stream.acted(news).await?;
                 }
             }
         }
@@ -139,7 +150,7 @@ impl Served {
     }
 }
 
-/// A stream that is being served. When it ends, the tail thaws.
+/// A stream that is being served. When it ends, the tail thaws, and actions end.
 struct Serving<'a> {
     served: &'a Served,
     go: Sender<FromAgent>,
@@ -155,12 +166,14 @@ struct Serving<'a> {
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
         lock(&self.freezer).let_go();
+        lock(&self.served.acts).end_all("the stream to the coordinator ended");
     }
 }
 
 impl Serving<'_> {
     async fn receive(&mut self, message: ToAgent) -> Result<(), SessionError> {
         let records = &self.served.records;
+        lock(&self.served.acts).heard(clock::steady());
         match message.message {
             Some(to_agent::Message::Freeze(freeze)) => {
                 let (now, lease) = (clock::steady(), Nanos(freeze.lease));
@@ -193,6 +206,14 @@ impl Serving<'_> {
             Some(to_agent::Message::Programs(programs)) => {
                 self.install(programs);
                 Ok(())
+            }
+            Some(to_agent::Message::Act(act)) => {
+                let acted = lock(&self.served.acts).begin(clock::steady(), &act);
+                self.acted(vec![acted]).await
+            }
+            Some(to_agent::Message::Hold(hold)) => {
+                let ended = lock(&self.served.acts).hold(&hold.ids);
+                self.acted(ended).await
             }
             // A later version may have other messages; a second welcome says nothing new.
             Some(to_agent::Message::Welcome(_)) | None => Ok(()),
@@ -259,6 +280,14 @@ impl Serving<'_> {
         let more = self.alerts.more().map_err(|why| SessionError::Alerts { folder: folder.to_string(), why })?;
         for alert in more {
             self.send(from_agent::Message::Alert(alert)).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports what became of actions.
+    async fn acted(&self, all: Vec<Acted>) -> Result<(), SessionError> {
+        for acted in all {
+            self.send(from_agent::Message::Acted(acted)).await?;
         }
         Ok(())
     }

@@ -349,6 +349,7 @@ impl Coordinator {
         lock(&session.inner.to).take();
         self.left_cut(session);
         lock(&self.shared.questions).gone(session);
+        self.left_actions(session);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The control programs of a coordinator: which there are, who has their definitions, and what became of their runs.
 
+mod raise;
 mod run;
 mod store;
 
@@ -170,6 +171,7 @@ impl Known {
             joined,
             trouble: self.trouble.clone(),
             members: members.collect(),
+            ..ProgramState::default()
         }
     }
 }
@@ -200,6 +202,7 @@ impl Coordinator {
             programs.store.write(&known.stored)?;
             programs.all.insert(name.to_owned(), known);
         }
+        self.end_actions(name);
         self.send_programs();
         Ok(())
     }
@@ -217,13 +220,18 @@ impl Coordinator {
             programs.store.remove(name)?;
             programs.all.remove(name);
         }
+        self.end_actions(name);
         self.send_programs();
         Ok(true)
     }
 
     /// All control programs and their states, by name.
     pub fn programs(&self) -> Vec<ProgramState> {
-        lock(&self.shared.programs).all.values().map(Known::state).collect()
+        let mut states: Vec<_> = lock(&self.shared.programs).all.values().map(Known::state).collect();
+        for state in &mut states {
+            (state.acted, state.refused) = self.action_counts(&state.name);
+        }
+        states
     }
 
     /// A host is no member any more.

@@ -1,8 +1,8 @@
 //! Runs a coordinator.
 
 use super::{
-    AlertStore, AlertStoreError, AuditLog, Coordinator, CoordinatorOptions, FleetService, PreparedSinks, ProgramError,
-    ProgramStore, Programs, SinkError, Sinks,
+    ActionStore, ActionStoreError, Actions, AlertStore, AlertStoreError, AuditLog, Coordinator, CoordinatorOptions,
+    FleetService, PreparedSinks, ProgramError, ProgramStore, Programs, SinkError, Sinks,
 };
 use crate::clock;
 use crate::identity::{
@@ -22,11 +22,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::Server;
 
-/// The file that is locked in the coordinator's folder, those of alerts, calls and its starts, and the folders of its programs, of its authority, of
+/// The file that is locked in the coordinator's folder, those of alerts, calls, actions and its starts, and the folders of its programs, of its authority, of
 /// the first administrator and of the positions of sinks.
 const LOCK: &str = "lock";
 const ALERTS: &str = "alerts.jsonl";
 const AUDIT: &str = "audit.jsonl";
+const ACTIONS: &str = "actions.jsonl";
 const STARTS: &str = "starts";
 const PROGRAMS: &str = "programs";
 const AUTHORITY: &str = "authority";
@@ -54,6 +55,9 @@ pub enum CoordinatorError {
     /// Its alerts.
     #[error(transparent)]
     Alerts(#[from] AlertStoreError),
+    /// Its actions.
+    #[error(transparent)]
+    Actions(#[from] ActionStoreError),
     /// Its control programs.
     #[error(transparent)]
     Programs(#[from] ProgramError),
@@ -124,7 +128,7 @@ pub struct CoordinatorServer {
     credentials: CurrentCredentials,
     listener: TcpListener,
     listening: Listening,
-    audit: AuditLog,
+    audit: Arc<AuditLog>,
     folder: PathBuf,
     /// Locked for as long as this lives.
     lock: fs::File,
@@ -145,10 +149,12 @@ impl CoordinatorServer {
         let credentials = registrar.credentials(clock::seconds())?;
         let alerts = AlertStore::open(&folder.join(ALERTS), options.alerts)?;
         let programs = Programs::open(ProgramStore::open(&folder.join(PROGRAMS)).map_err(ProgramError::from)?)?;
-        let coordinator = Coordinator::new(options, another_start(&folder.join(STARTS))?, alerts, programs);
-        coordinator.expect(registrar.revocations().names(Role::Agent, clock::seconds()));
         let path = folder.join(AUDIT);
-        let audit = AuditLog::open(&path).map_err(failed("open", &path))?;
+        let audit = Arc::new(AuditLog::open(&path).map_err(failed("open", &path))?);
+        let actions = Actions::new(ActionStore::open(&folder.join(ACTIONS))?, Some(Arc::clone(&audit)));
+        let epoch = another_start(&folder.join(STARTS))?;
+        let coordinator = Coordinator::with_actions(options, epoch, alerts, programs, actions);
+        coordinator.expect(registrar.revocations().names(Role::Agent, clock::seconds()));
         let not_here = |why| CoordinatorError::Listen { address: listen, why };
         let listener = TcpListener::bind(listen).await.map_err(not_here)?;
         Ok(Self {
@@ -173,7 +179,7 @@ impl CoordinatorServer {
     /// # Errors
     /// Fails if a sink is a file of the coordinator, if a position in the folder cannot be read or written, or if a thread cannot be started.
     pub fn start_sinks(&self, sinks: PreparedSinks) -> Result<Sinks, SinkError> {
-        let own = [LOCK, ALERTS, AUDIT, STARTS].map(|name| self.folder.join(name).canonicalize());
+        let own = [LOCK, ALERTS, AUDIT, ACTIONS, STARTS].map(|name| self.folder.join(name).canonicalize());
         if let Some(path) = sinks.among(&own.into_iter().flatten().collect::<Vec<_>>()) {
             return Err(SinkError::Own(path));
         }
@@ -197,7 +203,7 @@ impl CoordinatorServer {
         let Self { coordinator, registrar, credentials, listener, listening, audit, folder: _, lock: _lock } = self;
         let tls = server_config(&credentials, Arc::clone(registrar.revocations()), Arc::new(DefaultTimeProvider))?;
         let options = coordinator.options();
-        let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar), Arc::new(audit)))
+        let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar), audit))
             .max_decoding_message_size(options.part_bytes + MESSAGE);
         let connections = incoming(listener, tls, options.members + PEOPLE, listening.clone());
         let looking = async {
@@ -224,6 +230,7 @@ impl CoordinatorServer {
             served = &mut serving => served?,
             () = looking => {}
             () = coordinator.follow_programs() => {}
+            () = coordinator.hold_actions() => {}
             () = stop => {
                 // Agents connect to the next coordinator at once.
                 coordinator.end_all();

@@ -1,15 +1,15 @@
 //! The coordinator's calls over gRPC: each checks the certificate of its caller.
 
 use super::audit::{AuditEntry, AuditLog};
-use super::{Coordinator, CutError, ProgramError, QueryError};
+use super::{ActionRecord, Coordinator, CutError, ProgramError, QueryError};
 use crate::clock;
 use crate::identity::{CertificateFacts, Identity, IdentityError, MemberName, Registrar, Role};
 use crate::protocol::fleet_server::Fleet;
 use crate::protocol::{
-    AddProgramRequest, AddProgramResponse, Alert, AlertsRequest, Certificate, CheckRequest, CheckResponse, CutRequest,
-    CutResponse, FromAgent, InviteRequest, InviteResponse, JoinRequest, ListProgramsRequest, ListProgramsResponse,
-    MembersRequest, MembersResponse, PROTOCOL, QueryRequest, QueryResponse, RemoveProgramRequest,
-    RemoveProgramResponse, RenewRequest, RevokeRequest, RevokeResponse, ToAgent, from_agent,
+    ActionsRequest, ActionsResponse, AddProgramRequest, AddProgramResponse, Alert, AlertsRequest, Certificate,
+    CheckRequest, CheckResponse, CutRequest, CutResponse, FromAgent, InviteRequest, InviteResponse, JoinRequest,
+    ListProgramsRequest, ListProgramsResponse, MembersRequest, MembersResponse, PROTOCOL, QueryRequest, QueryResponse,
+    RemoveProgramRequest, RemoveProgramResponse, RenewRequest, RevokeRequest, RevokeResponse, ToAgent, from_agent,
 };
 use crate::transport::Peer;
 use queuescope_wire::Nanos;
@@ -277,6 +277,17 @@ impl Fleet for FleetService {
     ) -> Result<Response<ListProgramsResponse>, Status> {
         self.caller(&request, Role::Reader, "list_programs")?;
         Ok(Response::new(ListProgramsResponse { programs: self.coordinator.programs() }))
+    }
+
+    async fn actions(&self, request: Request<ActionsRequest>) -> Result<Response<ActionsResponse>, Status> {
+        self.caller(&request, Role::Reader, "actions")?;
+        let most = match request.into_inner().most {
+            0 => usize::MAX,
+            most => usize::try_from(most).unwrap_or(usize::MAX),
+        };
+        let (actions, more_refused) = self.coordinator.actions(most);
+        let actions = actions.iter().map(ActionRecord::message).collect();
+        Ok(Response::new(ActionsResponse { actions, more_refused }))
     }
 
     async fn invite(&self, request: Request<InviteRequest>) -> Result<Response<InviteResponse>, Status> {

@@ -104,6 +104,11 @@ impl Condition {
         self.comparisons.iter().any(|comparison| comparison.needs_all)
     }
 
+    /// The index of the question whose groups it is about; `None`: it is about all groups together.
+    pub fn question(&self) -> Option<usize> {
+        self.comparisons.iter().find_map(Comparison::groups)
+    }
+
     /// The groups with which it holds, those with the most extreme values first. It looks at the groups of all of its questions; those that a question
     /// lacks have a value of 0 there.
     pub fn held(&self, answers: &[&Merged]) -> Vec<Held> {

@@ -1,5 +1,6 @@
 //! Control programs as people write them, in TOML.
 
+use super::acts::{ActTable, read_acts};
 use super::condition::{Condition, Named};
 use super::{Ask, Hosts, Install, Program, Raise, Run};
 use crate::answer::{Asked, Texts};
@@ -12,7 +13,7 @@ use queuescope_wire::Nanos;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use toml::Spanned;
 
@@ -47,6 +48,8 @@ struct File {
     ask: Vec<Spanned<AskTable>>,
     #[serde(default)]
     raise: Vec<RaiseTable>,
+    #[serde(default)]
+    act: Vec<ActTable>,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +138,9 @@ impl Program {
         let asks = read_asks(text, file.ask, &installs, &mut problems);
         // Without its question, a condition would be wrong twice.
         let raises = if problems.is_empty() { read_raises(text, file.raise, &asks, &mut problems) } else { Vec::new() };
+        too_many(file.act.len(), "actions", &mut problems);
+        let acts =
+            if problems.is_empty() { read_acts(text, file.act, &asks, &raises, &mut problems) } else { Vec::new() };
         if run.is_none() && !asks.is_empty() && problems.is_empty() {
             let problem = Problem::new("the program has questions, and does not say when to ask them");
             problems.push(problem.help("add a table: [run] with every = \"1s\", or on = [\"the name of a trigger\"]"));
@@ -145,7 +151,7 @@ impl Program {
         if !problems.is_empty() {
             return Err(TextError::new(name, text, problems));
         }
-        Ok(Self { about: one_line(&file.about), installs, run, asks, raises })
+        Ok(Self { about: one_line(&file.about), installs, run, asks, raises, acts })
     }
 }
 
@@ -160,21 +166,7 @@ fn one_line(text: &str) -> String {
 fn read_run(text: &str, run: Spanned<RunTable>, installs: &[Install], problems: &mut Vec<Problem>) -> Option<Run> {
     let span = run.span();
     let RunTable { on, every, during, last, settle, cut, within } = run.into_inner();
-    let mut time = |written: Option<Spanned<String>>, valid: std::ops::RangeInclusive<u64>| -> Option<Nanos> {
-        let written = written?;
-        let place = inside(text, &written);
-        match written.get_ref().parse::<Nanos>() {
-            Ok(time) if valid.contains(&time.0) => return Some(time),
-            Ok(_) => {
-                let (least, most) = (Nanos(*valid.start()), Nanos(*valid.end()));
-                let help =
-                    if most.0 == u64::MAX { format!("use {least} or more") } else { format!("use {least} to {most}") };
-                problems.push(Problem::new("this time is not possible").at(place, "here").help(help));
-            }
-            Err(why) => problems.push(Problem::new(why.to_string()).at(place, "here")),
-        }
-        None
-    };
+    let mut time = |written: Option<Spanned<String>>, valid| check_time(text, written.as_ref(), valid, problems);
     let (every, last) = (time(every, SHORTEST.0..=u64::MAX), time(last, 1..=u64::MAX));
     let during_at = during.as_ref().map(|during| inside(text, during));
     let during = time(during, 0..=u64::MAX).unwrap_or(Nanos::ZERO);
@@ -257,6 +249,28 @@ fn read_raises(text: &str, tables: Vec<RaiseTable>, asks: &[Ask], problems: &mut
     raises
 }
 
+/// A time in a range.
+pub(super) fn check_time(
+    text: &str,
+    written: Option<&Spanned<String>>,
+    valid: RangeInclusive<u64>,
+    problems: &mut Vec<Problem>,
+) -> Option<Nanos> {
+    let written = written?;
+    let place = inside(text, written);
+    match written.get_ref().parse::<Nanos>() {
+        Ok(time) if valid.contains(&time.0) => return Some(time),
+        Ok(_) => {
+            let (least, most) = (Nanos(*valid.start()), Nanos(*valid.end()));
+            let help =
+                if most.0 == u64::MAX { format!("use {least} or more") } else { format!("use {least} to {most}") };
+            problems.push(Problem::new("this time is not possible").at(place, "here").help(help));
+        }
+        Err(why) => problems.push(Problem::new(why.to_string()).at(place, "here")),
+    }
+    None
+}
+
 fn too_many(count: usize, what: &str, problems: &mut Vec<Problem>) {
     if count > MOST {
         problems.push(Problem::new(format!("the program has {count} {what}; at most {MOST} are possible")));
@@ -279,7 +293,7 @@ fn check_name<'a>(
 }
 
 /// The place of a text within its quotes.
-fn inside(text: &str, written: &Spanned<String>) -> Range<usize> {
+pub(super) fn inside(text: &str, written: &Spanned<String>) -> Range<usize> {
     let span = written.span();
     let found = text.get(span.clone()).and_then(|quoted| quoted.find(written.get_ref().as_str()));
     match found {

@@ -9,6 +9,7 @@ pub mod simulated;
 mod networks;
 
 use networks::{MS, Network, address, checks, incast, loss, losses, matrix, outcast, stray};
+use queuescope_fleet::coordinator::ActionState;
 use queuescope_log::packet;
 use queuescope_sim::NodeId;
 use queuescope_sim::workload::Random;
@@ -222,6 +223,49 @@ fn an_incast_is_named_with_the_number_of_its_senders() {
         let clean = incast(seed, false);
         let added = program(&clean);
         is_quiet(&run(clean, &added, Runs::ONCE), seed);
+    }
+}
+
+#[test]
+fn an_incast_is_limited_at_its_senders() {
+    let program = |network: &Network, dry: &str| {
+        let to = network.hosts[0].1;
+        let mut values = vec![("name", "r".to_owned()), ("dst", address(to)), ("receiver", host(to))];
+        values.extend([("senders", "host-*".to_owned()), ("queue", "40kB".to_owned())]);
+        // Longer than the test.
+        values.push(("time", "240s".to_owned()));
+        values.extend([("above", "10kB".to_owned()), ("dry", dry.to_owned()), ("last", "20ms".to_owned())]);
+        [Added { name: "limit", recipe: "limit-incast", values }]
+    };
+    for (seed, dry) in seeds().flat_map(|seed| [(seed, "true"), (seed, "false")]) {
+        let network = incast(seed, true);
+        let senders: BTreeSet<_> = network.hosts.iter().map(|(from, _)| address(*from)).collect();
+        let added = program(&network, dry);
+        let ran = run(network, &added, Runs::ONCE);
+        let taken: Vec<_> = ran.actions.iter().filter(|action| action.state.is_open()).collect();
+        let state = if dry == "true" { ActionState::Dry } else { ActionState::Applied };
+        assert!(!taken.is_empty() && taken.len() <= 32, "seed {seed}: {ran:?}");
+        for action in &taken {
+            let cause = action.cause.split_once("limit.heaviest: ");
+            let about = action.flow.replace("protocol 6", "protocol TCP");
+            assert_eq!(cause.map(|(_, about)| about), Some(&*about), "seed {seed}: {action:?}");
+            assert!(action.state == state && action.action.starts_with("limit 10"), "seed {seed}: {action:?}");
+        }
+        // What hosts got is what was decided, and only flows of the incast.
+        let orders: Vec<_> = ran.orders.values().flatten().collect();
+        assert_eq!(orders.len(), taken.len(), "seed {seed}: {orders:?}");
+        for order in orders {
+            let from = order.flow.src.map(|from| from.to_string()).unwrap_or_default();
+            assert!(senders.contains(&from) && order.dry == (dry == "true"), "seed {seed}: {order:?}");
+        }
+        // Alerts beyond the limits are refused, and say so.
+        let refused = ran.actions.iter().filter(|action| !action.state.is_open());
+        assert!(refused.into_iter().all(|action| action.reason.contains("which is `")), "seed {seed}: {ran:?}");
+        let clean = incast(seed, false);
+        let added = program(&clean, dry);
+        let quiet = run(clean, &added, Runs::ONCE);
+        is_quiet(&quiet, seed);
+        assert!(quiet.actions.is_empty(), "seed {seed}: {quiet:?}");
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::networks::{Network, address};
 use queuescope_archive::Recorder;
-use queuescope_fleet::agent::Served;
-use queuescope_fleet::coordinator::{AlertStore, Coordinator, CoordinatorOptions, ProgramStore, Programs};
+use queuescope_fleet::act::Order;
+use queuescope_fleet::agent::{ActLimits, Actor, ActorError, Acts, Served, Touched};
+use queuescope_fleet::coordinator::{
+    ActionRecord, ActionState, AlertStore, Coordinator, CoordinatorOptions, ProgramStore, Programs,
+};
 use queuescope_fleet::protocol::Alert;
 use queuescope_log::{Schema, packet};
 use queuescope_recording::{Alarms, KeepOptions, Recording};
@@ -11,8 +14,8 @@ use queuescope_sim::{Journey, NodeId, Records, Telemetry};
 use queuescope_wire::{ByteCount, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::channel;
@@ -40,6 +43,9 @@ pub struct Ran {
     pub of_agents: Vec<Alert>,
     /// Packets that all hosts recorded.
     pub packets: usize,
+    /// What programs did on hosts, and what the actors of all hosts got.
+    pub actions: Vec<ActionRecord>,
+    pub orders: BTreeMap<String, Vec<Order>>,
 }
 
 impl Ran {
@@ -130,9 +136,19 @@ pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
             (*node, recording.unwrap_or_else(|error| panic!("{error}")))
         })
         .collect();
+    let mut actors = BTreeMap::new();
     for (node, recording) in &recordings {
-        attach(&runtime, &coordinator, &host(*node), recording.shared_recorder(), recording.path());
+        let actor = FakeActor::default();
+        actors.insert(host(*node), actor.clone());
+        let shed = Arc::new(AtomicU64::new(0));
+        let source = "a simulation".to_owned();
+        let served = Served::new(recording.shared_recorder(), recording.path().to_owned(), source, shed);
+        let limits = ActLimits { dry: false, ..ActLimits::default() };
+        let served = served.acting(Acts::new(Box::new(actor), limits, Box::new(|_| ())));
+        attach_served(&runtime, &coordinator, &host(*node), served);
     }
+    let holding = coordinator.clone();
+    runtime.spawn(async move { holding.hold_actions().await });
     if matches!(runs, Runs::After { .. }) {
         let coordinator = coordinator.clone();
         runtime.spawn(async move { coordinator.follow_programs().await });
@@ -151,6 +167,11 @@ pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
     let alerts = coordinator.alerts().from(1, usize::MAX);
     let states = coordinator.programs();
     assert!(states.iter().all(|state| state.trouble.is_empty()), "{states:?}");
+    until("hosts have replied about actions", || {
+        coordinator.actions(usize::MAX).0.iter().all(|action| action.state != ActionState::Sent)
+    });
+    let (actions, _) = coordinator.actions(usize::MAX);
+    let orders = actors.iter().map(|(name, actor)| (name.clone(), actor.orders())).collect();
     // Streams end with their tasks, which share the recorders.
     runtime.shutdown_timeout(PATIENCE);
     drop(coordinator);
@@ -158,7 +179,7 @@ pub fn play(arrivals: &Arrivals, programs: &[Added<'_>], runs: Runs) -> Ran {
         recording.finish().unwrap_or_else(|error| panic!("{error}"));
     }
     let (of_agents, raised) = alerts.into_iter().partition(|alert| !alert.member.is_empty());
-    Ran { raised, of_agents, packets: arrivals.records.len() }
+    Ran { raised, of_agents, packets: arrivals.records.len(), actions, orders }
 }
 
 /// A coordinator in a folder.
@@ -175,7 +196,10 @@ pub fn coordinator(folder: &Path) -> Coordinator {
 /// Connects a host's agent to the coordinator, without a network between them.
 pub fn attach(runtime: &Runtime, coordinator: &Coordinator, name: &str, recorder: Arc<Recorder>, path: &Path) {
     let shed = Arc::new(AtomicU64::new(0));
-    let served = Served::new(recorder, path.to_owned(), "a simulation".to_owned(), shed);
+    attach_served(runtime, coordinator, name, Served::new(recorder, path.to_owned(), "a simulation".to_owned(), shed));
+}
+
+fn attach_served(runtime: &Runtime, coordinator: &Coordinator, name: &str, served: Served) {
     let (session, come) = coordinator.attach(name, served.hello(), None).unwrap_or_else(|error| panic!("{error}"));
     let (go, mut from_agent) = channel(64);
     runtime.spawn(async move { served.session(ReceiverStream::new(come).map(Ok::<_, String>), go, || ()).await });
@@ -185,6 +209,39 @@ pub fn attach(runtime: &Runtime, coordinator: &Coordinator, name: &str, recorder
             coordinator.receive(&session, message).await;
         }
     });
+}
+
+/// An actor that only notes its orders.
+#[derive(Debug, Clone, Default)]
+struct FakeActor(Arc<Mutex<Vec<Order>>>);
+
+impl FakeActor {
+    fn orders(&self) -> Vec<Order> {
+        self.0.lock().expect("no test panics with it").clone()
+    }
+}
+
+impl Actor for FakeActor {
+    fn begin(&mut self, _: u64, order: &Order) -> Result<(), ActorError> {
+        self.0.lock().expect("no test panics with it").push(*order);
+        Ok(())
+    }
+
+    fn extend(&mut self, _: u64, _: Nanos) -> Result<(), ActorError> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: u64) -> Result<(), ActorError> {
+        Ok(())
+    }
+
+    fn touched(&self, id: u64) -> Touched {
+        Touched { touched: id, packets: id }
+    }
+
+    fn renew(&mut self) -> Result<(), ActorError> {
+        Ok(())
+    }
 }
 
 /// Hosts record what arrives, and look at their triggers after each step. Time stands still while programs run.

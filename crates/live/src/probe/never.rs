@@ -75,7 +75,7 @@ impl Never {
     /// The largest number of comparisons.
     pub const MOST: usize = 64;
     /// The size of `struct never` in words of 64 bits.
-    pub(super) const WORDS: usize = 1 + 7 * Self::MOST;
+    pub(crate) const WORDS: usize = 1 + 7 * Self::MOST;
 
     /// Creates the list from terms. A term matches if all its conditions hold; one without conditions matches every flow.
     ///
@@ -109,7 +109,7 @@ impl Never {
     }
 
     /// The list in the layout of `struct never`.
-    pub(super) fn words(&self) -> [u64; Self::WORDS] {
+    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
         from_fn(|word| match word.checked_sub(1) {
             None => self.tests.len() as u64,
             Some(word) => self.tests.get(word / 7).map_or(0, |test| test.words()[word % 7]),

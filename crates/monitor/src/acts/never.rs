@@ -2,7 +2,7 @@
 
 use crate::error::{ActError, ExemptError};
 use queuescope_ingest::expression;
-use queuescope_live::{Condition, Field};
+use queuescope_live::{Condition, Field, Never};
 use queuescope_log::{Predicate, Schema, departure};
 
 /// Flows that are never acted on: any of the inner lists exempts a flow for which all of its conditions hold.
@@ -16,6 +16,15 @@ pub type Exemptions = Vec<Vec<Condition>>;
 pub fn exemptions(expressions: &[String]) -> Result<Exemptions, ActError> {
     let each = expressions.iter().map(|text| parse(text).map_err(|why| ActError::Exempt { text: text.clone(), why }));
     Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// The flows for which any of the expressions holds, as the kernel stores them.
+///
+/// # Errors
+/// Fails if an expression is invalid, uses a property that differs between packets of a flow, or uses one that the kernel does not
+/// read; also if there are too many.
+pub fn flows(expressions: &[String]) -> Result<Never, ActError> {
+    Ok(Never::new(exemptions(expressions)?)?)
 }
 
 fn parse(text: &str) -> Result<Exemptions, ExemptError> {
@@ -50,7 +59,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use queuescope_ingest::records::{Departures, Records};
-    use queuescope_live::Never;
     use queuescope_log::{Filter, NoAggregates};
     use queuescope_wire::{
         Backlog, ByteCount, Class, Departure, Ecn, Family, FlowId, FlowKey, Nanos, Packet, PacketId, QueueId,

@@ -97,9 +97,11 @@ struct Found {
 }
 
 /// A group with which a condition holds: its alert, and what distinguishes it from others.
-struct HeldAlert {
+pub(super) struct HeldAlert {
     digest: u64,
-    alert: Alert,
+    pub(super) alert: Alert,
+    /// The question whose group it is, and the group's keys.
+    pub(super) group: Option<(usize, Vec<u128>)>,
 }
 
 /// The groups with which conditions held in the last run: there is an alert when one comes, and not in each run. By the indices of conditions.
@@ -129,6 +131,7 @@ impl LastHeld {
                 if let Some(last) = new.last_mut() {
                     (last.alert.value, last.alert.packets) = (more as f64, 0);
                     last.alert.detail = format!("{more} more groups");
+                    last.group = None;
                 }
             }
             alerts.extend(new.into_iter().map(|held| (index, held)));
@@ -245,11 +248,12 @@ impl Coordinator {
             }
         };
         let (mut raised, mut lost) = (0, Vec::new());
-        let (coordinator, of): (_, Vec<_>) =
-            (self.clone(), alerts.iter().map(|(at, held)| (*at, held.digest)).collect());
-        let alerts: Vec<_> = alerts.into_iter().map(|(_, held)| held.alert).collect();
-        // It waits for the disk.
-        let stored = tokio::task::spawn_blocking(move || coordinator.alerts().raise(alerts)).await;
+        let of: Vec<_> = alerts.iter().map(|(at, held)| (*at, held.digest)).collect();
+        let stored = {
+            let (coordinator, name, program) = (self.clone(), name.to_owned(), Arc::clone(program));
+            // It waits for the disk.
+            tokio::task::spawn_blocking(move || coordinator.raise(&name, &program, &alerts)).await
+        };
         let stored = stored.unwrap_or_else(|_| {
             "storing its alerts failed; the coordinator's log has the reason".clone_into(&mut trouble);
             Vec::new()
@@ -379,6 +383,7 @@ fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Foun
         let alert = |Held { keys, value }: Held| {
             let mut hasher = DefaultHasher::new();
             keys.hash(&mut hasher);
+            let group = keys.clone();
             let (about, packets) = match keys {
                 Some((question, keys)) => {
                     let asked = &program.asks()[question].asked;
@@ -390,7 +395,7 @@ fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Foun
             let (trigger, detail) =
                 (format!("{name}.{}", raise.name), parts.join("; ").chars().take(LONGEST).collect());
             let alert = Alert { trigger, at: at.0, value: value.to_f64(), packets, detail, ..Alert::default() };
-            HeldAlert { digest: hasher.finish(), alert }
+            HeldAlert { digest: hasher.finish(), alert, group }
         };
         Some(raise.condition.held(&merged).into_iter().map(alert).collect())
     };
