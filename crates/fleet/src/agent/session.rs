@@ -251,7 +251,8 @@ impl Serving<'_> {
         let records = self.served.visible();
         let (shed, waiting) = (self.served.shed.load(Ordering::Relaxed), self.alerts.waiting());
         let malformed = self.alerts.malformed();
-        self.send(from_agent::Message::Status(Status { records, shed, waiting, malformed })).await
+        let left_out = self.served.left_out.get();
+        self.send(from_agent::Message::Status(Status { records, shed, waiting, malformed, left_out })).await
     }
 
     async fn send(&self, message: from_agent::Message) -> Result<(), SessionError> {
