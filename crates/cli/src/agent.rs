@@ -1,4 +1,7 @@
-//! `queuescope agent`: records the packets of an interface, and answers a coordinator about them.
+//! `queuescope agent`: records the packets of an interface, or reports of switches, and answers a coordinator about them.
+
+mod reports;
+mod table;
 
 use crate::args::Agent as AgentArgs;
 use crate::capture_live::{Limits, LiveCapture};
@@ -6,7 +9,7 @@ use crate::expressions::recording_error;
 use crate::fleet::{Access, Network, Refused};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use queuescope_fleet::agent::Served;
 use queuescope_ingest::Stop;
 use queuescope_ingest::records::{Frames, Records};
@@ -23,12 +26,15 @@ const SNAPLEN: u32 = 128;
 /// # Errors
 /// Fails if nothing could be recorded, or if the coordinator refuses this host.
 pub fn run(args: &AgentArgs) -> Result<Outcome> {
+    let Some(interface) = &args.interface else {
+        return args.departures.as_deref().map_or_else(|| reports::run(args), |path| table::run(args, path));
+    };
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let access = Access::open(&args.access)?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: SNAPLEN, direction: args.direction.into(), ring: args.buffer.0 };
     let limits = Limits { duration: args.run_time.duration, most: u64::MAX };
-    let mut live = LiveCapture::open(&args.interface, params, headers, stop.clone(), limits)?;
+    let mut live = LiveCapture::open(interface, params, headers, stop.clone(), limits)?;
     if let Some(share) = args.cpu {
         live.limit(CpuBudget::new(share));
     }
@@ -36,7 +42,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let put = |folder: &mut IntoFolder<'_>| {
         folder.take_installed()?;
         let shed = Arc::new(AtomicU64::new(0));
-        let source = format!("interface {}", args.interface);
+        let source = format!("interface {interface}");
         let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
         let network =
             Network::start(served, access, stop, refused.clone()).map_err(|error| Error::Source(error.into()))?;
@@ -53,4 +59,11 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     print(false, |_| Ok(()), |out| live.write_summary(&to, missing, &notes, out))?;
     refused.check()?;
     Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())))
+}
+
+/// Answers the coordinator until the network is ended.
+fn serve(served: Served, access: Access, stop: &Stop) -> Result<(Network, Refused)> {
+    let refused = Refused::default();
+    let network = Network::start(served, access, stop.clone(), refused.clone()).context("cannot start threads")?;
+    Ok((network, refused))
 }

@@ -17,6 +17,8 @@ mod experiment;
 mod fleet;
 mod focus;
 mod folder;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod hops;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]
