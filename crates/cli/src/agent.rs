@@ -1,4 +1,7 @@
-//! `queuescope agent`: records the packets of an interface, and answers a coordinator about them.
+//! `queuescope agent`: records the packets of an interface, or reports of switches, and answers a coordinator about them.
+
+mod reports;
+mod table;
 
 use crate::args::Agent as AgentArgs;
 use crate::capture_live::{Limits, LiveCapture};
@@ -7,7 +10,7 @@ use crate::fleet::{Access, HostUploads, Network, Refused, Uploading};
 use crate::flow_acts::{allowed, note_counts};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use queuescope_fleet::agent::Served;
 use queuescope_ingest::Stop;
 use queuescope_ingest::records::{Frames, Records};
@@ -24,6 +27,9 @@ const SNAPLEN: u32 = 128;
 /// # Errors
 /// Fails if nothing could be recorded, or if the coordinator refuses this host.
 pub fn run(args: &AgentArgs) -> Result<Outcome> {
+    let Some(interface) = &args.interface else {
+        return args.departures.as_deref().map_or_else(|| reports::run(args), |path| table::run(args, path));
+    };
     let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let access = Access::open(&args.access)?;
     let uploads = args.upload.as_deref().map(|url| HostUploads::of(&access, url)).transpose()?;
@@ -31,7 +37,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: SNAPLEN, direction: args.direction.into(), ring: args.buffer.0 };
     let limits = Limits { duration: args.run_time.duration, most: u64::MAX };
-    let mut live = LiveCapture::open(&args.interface, params, headers, stop.clone(), limits)?;
+    let mut live = LiveCapture::open(interface, params, headers, stop.clone(), limits)?;
     if let Some(share) = args.cpu {
         live.limit(CpuBudget::new(share));
     }
@@ -40,7 +46,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let put = |folder: &mut IntoFolder<'_>| {
         folder.take_installed()?;
         let shed = Arc::new(AtomicU64::new(0));
-        let source = format!("interface {}", args.interface);
+        let source = format!("interface {interface}");
         let mut served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
         // Before the first packet: from then on, old volumes are removed.
         let uploading = uploads.as_ref().map(|uploads| uploads.beside(&folder.recorder())).transpose();
@@ -71,4 +77,11 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     }
     refused.check()?;
     Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())))
+}
+
+/// Answers the coordinator until the network is ended.
+fn serve(served: Served, access: Access, stop: &Stop) -> Result<(Network, Refused)> {
+    let refused = Refused::default();
+    let network = Network::start(served, access, stop.clone(), refused.clone()).context("cannot start threads")?;
+    Ok((network, refused))
 }

@@ -19,6 +19,8 @@ mod fleet;
 mod flow_acts;
 mod focus;
 mod folder;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod hops;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]

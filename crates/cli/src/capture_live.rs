@@ -367,7 +367,10 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// The clock that the kernel takes the timestamps of packets from.
 #[expect(clippy::disallowed_methods, reason = "packets have timestamps of this clock")]
-fn clock() -> Result<Nanos> {
+///
+/// # Errors
+/// Fails if it shows a time before 1970.
+pub fn clock() -> Result<Nanos> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     Ok(Nanos(u64::try_from(since.as_nanos()).context("the clock is after 2554")?))
 }

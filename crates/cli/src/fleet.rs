@@ -170,6 +170,9 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
             let (name, lines) = (&member.name, count(member.malformed));
             writeln!(out, "{name}: {lines} lines of its alerts.jsonl are no alerts, and were not sent")
         })?;
+        members.iter().flat_map(|member| member.left_out.iter().map(move |left_out| (member, left_out))).try_for_each(
+            |(member, left_out)| writeln!(out, "{}: {} {}", member.name, count(left_out.count), left_out.meaning),
+        )?;
         members.iter().try_for_each(|member| upload::write_state(member, out))
     })?;
     Ok(Outcome::Complete)
@@ -253,10 +256,12 @@ fn state(state: State) -> &'static str {
 }
 
 fn member_json(member: &Member) -> Value {
+    let left_out: serde_json::Map<_, _> =
+        member.left_out.iter().map(|left_out| (left_out.reason.clone(), left_out.count.into())).collect();
     json!({
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
         "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
-        "version": member.version, "source": member.source, "schema": member.schema,
+        "version": member.version, "source": member.source, "schema": member.schema, "left_out": left_out,
         "uploads": member.uploads.as_ref().map(upload::state_json),
     })
 }

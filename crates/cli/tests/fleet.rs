@@ -11,6 +11,9 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+mod switches;
+mod two_queues;
+
 /// A command that runs in the background, and is ended with the test.
 struct Background(Child);
 

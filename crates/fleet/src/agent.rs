@@ -17,11 +17,12 @@ pub use dial::{AgentConnection, AgentError, AgentEvent};
 pub use session::SessionError;
 
 use crate::locked::lock;
-use crate::protocol::UploadState;
+use crate::protocol::{LeftOut, UploadState};
 use crate::upload::UploadStatus;
 use programs::InstalledPrograms;
 use queuescope_archive::Recorder;
 use queuescope_log::Log;
+use queuescope_report::model::Skipped;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -37,6 +38,8 @@ pub struct Served {
     source: String,
     /// Packets that the source did not record.
     shed: Arc<AtomicU64>,
+    /// What the source left out otherwise, by reason.
+    left_out: LeftOutReasons,
     /// Is notified when alerts were written.
     alerted: Arc<Notify>,
     /// What the coordinator's programs compute here.
@@ -58,8 +61,8 @@ impl Served {
         // If there is a listener already, alerts are found when it is time to look for them.
         recorder.when_alerted(move || listener.notify_one());
         let (records, programs) = (Records(recorder), Arc::default());
-        let acts = Arc::default();
-        Self { records, folder, source, shed, alerted, programs, acts, ends: Arc::default(), uploads: None }
+        let (left_out, acts) = (LeftOutReasons::default(), Arc::default());
+        Self { records, folder, source, shed, left_out, alerted, programs, acts, ends: Arc::default(), uploads: None }
     }
 
     /// Also reports what an uploader of the folder does.
@@ -73,6 +76,12 @@ impl Served {
     #[must_use]
     pub fn acting(self, acts: Acts) -> Self {
         Self { acts: Arc::new(Mutex::new(acts)), ..self }
+    }
+
+    /// Also says what the source left out, by reason. The source changes that now and then.
+    #[must_use]
+    pub fn leaving_out(self, left_out: LeftOutReasons) -> Self {
+        Self { left_out, ..self }
     }
 }
 
@@ -112,6 +121,22 @@ impl Served {
     pub fn visible(&self) -> u64 {
         let recorder = &self.records.0;
         recorder.position(recorder.log().snapshot().len())
+    }
+}
+
+/// What a source left out, by reason, as far as it has said. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOutReasons(Arc<Mutex<Vec<LeftOut>>>);
+
+impl LeftOutReasons {
+    /// What was left out so far, in place of what was said before.
+    pub fn set(&self, notes: impl IntoIterator<Item = Skipped>) {
+        let left_out = |note: Skipped| LeftOut { reason: note.reason, count: note.count, meaning: note.meaning };
+        *lock(&self.0) = notes.into_iter().map(left_out).collect();
+    }
+
+    fn get(&self) -> Vec<LeftOut> {
+        lock(&self.0).clone()
     }
 }
 

@@ -1,22 +1,28 @@
 //! The way of packets through the queues of a simulated network, each of which is recorded by a host of its own: the blamed hop and what left it meanwhile are those of
 //! the simulation. `QUEUESCOPE_SEEDS` sets the number of seeds, and `QUEUESCOPE_PACKETS` the packets of each.
 
+mod clocks;
+mod culprits;
+
 use crate::programs::seeds;
 use crate::programs::simulated::{PATIENCE, attach, coordinator};
 use queuescope_fleet::coordinator::Coordinator;
-use queuescope_fleet::journey::{Journey, JourneyError, JourneyRequest, journey};
+use queuescope_fleet::journey::{CulpritKind, Journey, JourneyError, JourneyRequest, journey};
 use queuescope_log::{Schema, packet};
+use queuescope_meter::{Departed, QueueLog};
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
 use queuescope_recording::{KeepOptions, QueuedLog};
 use queuescope_sim::shapes::{Wire, add_both};
 use queuescope_sim::workload::{FlowStart, Random};
 use queuescope_sim::{LinkRate, NodeId, Records, Simulation, Telemetry, Topology, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Nanos, Packet, PacketId, Rate};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::runtime::Builder;
 
 const MS: u64 = 1_000_000;
+/// The place of the time to live in headers.
+const TTL: usize = 74;
 
 /// A visit of a packet to a queue.
 #[derive(Clone)]
@@ -27,10 +33,20 @@ struct Visit {
     enqueued: Nanos,
     dequeued: Nanos,
     backlog: Backlog,
+    /// The link behind the queue.
+    link: u32,
 }
 
-/// The visits to each queue of a chain of routers, in the order of departures: three to five queues, with a flow along all of them and others at each.
-fn chain(seed: u64) -> Vec<Vec<Visit>> {
+/// What the queues of a network did, in the order of departures.
+struct Chain {
+    /// The queue of each router towards the next.
+    onward: Vec<Vec<Visit>>,
+    /// All queues of each router.
+    routers: Vec<Vec<Visit>>,
+}
+
+/// A chain of routers with three to five queues, a flow along all of them and others at each.
+fn chain(seed: u64) -> Chain {
     let mut chance = Random::new(seed);
     let queues = 3 + chance.below(3) as usize;
     let mut topology = Topology::default();
@@ -67,24 +83,29 @@ fn chain(seed: u64) -> Vec<Vec<Visit>> {
         simulation.add_flows(0, transport, None, std::iter::once(start)).unwrap_or_else(|error| panic!("{error}"));
     }
     let topology = simulation.topology().clone();
-    let mut visits = vec![Vec::new(); queues];
+    let mut onward = vec![Vec::new(); queues];
+    let mut of_router = vec![Vec::new(); queues + 1];
     let mut records = Records::default();
     let ended = |journey: &queuescope_sim::Journey<'_>| {
-        let headers = *records.fill(journey);
-        for hop in journey.hops {
+        let mut headers = *records.fill(journey);
+        for (place, hop) in journey.hops.iter().enumerate() {
             let link = topology.link(hop.link);
-            let queue = routers.windows(2).position(|pair| (pair[0], pair[1]) == (link.from, link.to));
-            if let Some(queue) = queue {
-                let (enqueued, dequeued, backlog) = (hop.ingress, hop.egress, hop.backlog_in);
-                visits[queue].push(Visit { packet: journey.number, headers, enqueued, dequeued, backlog });
+            let (enqueued, dequeued, backlog) = (hop.ingress, hop.egress, hop.backlog_in);
+            let Some(router) = routers.iter().position(|router| *router == link.from) else { continue };
+            // A router lowers the time to live of what it sends on.
+            headers[TTL] = 64 - place as u8;
+            let visit = Visit { packet: journey.number, headers, enqueued, dequeued, backlog, link: hop.link.0 };
+            if routers.get(router + 1) == Some(&link.to) {
+                onward[router].push(visit.clone());
             }
+            of_router[router].push(visit);
         }
     };
     let mut telemetry = Telemetry::new(&topology, (), ended);
     simulation.run_until(Nanos(3_000 * MS), &mut telemetry);
     drop(telemetry);
-    visits.iter_mut().for_each(|visits| visits.sort_by_key(|visit| visit.dequeued));
-    visits
+    onward.iter_mut().chain(&mut of_router).for_each(|visits| visits.sort_by_key(|visit| visit.dequeued));
+    Chain { onward, routers: of_router }
 }
 
 /// The value of an attribute of headers.
@@ -104,26 +125,80 @@ fn expression(headers: &[u8; packet::SIZE]) -> String {
     names.iter().map(term).collect::<Vec<_>>().join(" and ")
 }
 
-/// Bytes of each flow, by its ports, that left while a packet waited.
-fn truth(visits: &[Visit], own: &Visit) -> BTreeMap<(u128, u128), u64> {
-    let mut flows = BTreeMap::new();
-    for visit in visits {
-        if own.enqueued < visit.dequeued && visit.dequeued <= own.dequeued && visit.packet != own.packet {
-            let ports = (field(&visit.headers, "src_port"), field(&visit.headers, "dst_port"));
-            *flows.entry(ports).or_insert(0) += field(&visit.headers, "length") as u64;
-        }
+/// Bytes of each flow, by its ports.
+type Bytes = BTreeMap<(u128, u128), u64>;
+
+/// Bytes that left while a packet waited, computed literally.
+fn left_meanwhile(visits: &[Visit], own: &Visit) -> Bytes {
+    let mut flows = Bytes::new();
+    let place = visits.iter().position(|visit| visit.packet == own.packet).expect("it is one of them");
+    for visit in visits[..place].iter().filter(|visit| own.enqueued <= visit.dequeued) {
+        *flows.entry(ports(visit)).or_insert(0) += field(&visit.headers, "length") as u64;
     }
     flows
 }
 
-/// The same as a journey has it.
-fn found(journey: &Journey, at: usize) -> BTreeMap<(u128, u128), u64> {
+fn ports(visit: &Visit) -> (u128, u128) {
+    (field(&visit.headers, "src_port"), field(&visit.headers, "dst_port"))
+}
+
+/// The direct, indirect and original culprits of a packet, from the whole history of a queue, as `queuescope why` has them.
+fn whole_truth(visits: &[Visit], own: &Visit) -> [Bytes; 3] {
+    let mut flows: Vec<(u128, u128)> = Vec::new();
+    let mut log = QueueLog::new();
+    for (place, visit) in visits.iter().enumerate() {
+        let known = flows.iter().position(|flow| *flow == ports(visit));
+        let flow = known.unwrap_or_else(|| {
+            flows.push(ports(visit));
+            flows.len() - 1
+        });
+        let departure = departure(place, visit);
+        let packet = Packet { flow: FlowId(flow as u32), ..departure.packet };
+        log.record(&Departed::from(&Departure { packet, ..departure })).expect("they are in order");
+    }
+    let place = visits.iter().position(|visit| visit.packet == own.packet).expect("it is one of them");
+    let truth = log.of_packet(PacketId(place as u64)).expect("it left");
+    [truth.direct, truth.indirect, truth.original]
+        .map(|kind| kind.parts.iter().map(|(flow, amount)| (flows[flow.0 as usize], amount.bytes)).collect())
+}
+
+/// A visit as a queue reports it.
+fn departure(place: usize, visit: &Visit) -> Departure {
+    let Visit { enqueued, dequeued, backlog, .. } = *visit;
+    let size = ByteCount(field(&visit.headers, "length") as u64);
+    let packet = Packet { id: PacketId(place as u64), size, ..Packet::default() };
+    Departure {
+        packet,
+        enqueued,
+        dequeued,
+        backlog_in: backlog,
+        queue: QueueId(visit.link as u16),
+        ..Departure::default()
+    }
+}
+
+/// The culprits of a journey's hop.
+fn found(kind: &CulpritKind) -> Bytes {
     let port = |end: &str| end.rsplit(':').next().and_then(|port| port.parse::<u128>().ok()).expect("it has a port");
     let culprit = |flow: &str| {
         let (from, to) = flow.split_once(" > ").expect("it has two ends");
         (port(from), port(to.split(' ').next().expect("it has an end")))
     };
-    journey.hops[at].culprits.iter().map(|known| (culprit(&known.flow), known.bytes.0)).collect()
+    assert_eq!(kind.others, ByteCount(0), "all are named");
+    kind.flows.iter().map(|known| (culprit(&known.flow), known.bytes.0)).collect()
+}
+
+/// Records what queues did as a host of the fleet.
+fn record(path: &std::path::Path, visits: &[Visit]) -> QueuedLog {
+    let mut keeping = KeepOptions::default();
+    keeping.memory = ByteCount(200_000_000);
+    let notes = Box::new(|note: &str| panic!("{note}"));
+    let mut log = QueuedLog::open(path, &keeping, notes).unwrap_or_else(|error| panic!("{error}"));
+    for (place, visit) in visits.iter().enumerate() {
+        log.departed(&visit.headers, &departure(place, visit)).unwrap_or_else(|error| panic!("{error}"));
+    }
+    log.hand_over().unwrap_or_else(|error| panic!("{error}"));
+    log
 }
 
 async fn way(coordinator: &Coordinator, expression: &str) -> Result<Journey, JourneyError<String>> {
@@ -141,24 +216,14 @@ async fn way(coordinator: &Coordinator, expression: &str) -> Result<Journey, Jou
 fn the_blamed_hop_and_its_culprits_are_those_of_the_simulation() {
     let packets = std::env::var("QUEUESCOPE_PACKETS").ok().and_then(|count| count.parse().ok()).unwrap_or(25);
     for seed in seeds() {
-        let visits = chain(seed);
+        let visits = chain(seed).onward;
         let folder = tempfile::tempdir().expect("there is room");
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("there are threads");
         let coordinator = coordinator(folder.path());
         let mut logs = Vec::new();
         for (n, visits) in visits.iter().enumerate() {
             let path = folder.path().join(format!("router-{n}"));
-            let mut keeping = KeepOptions::default();
-            keeping.memory = ByteCount(200_000_000);
-            let notes = Box::new(|note: &str| panic!("{note}"));
-            let mut log = QueuedLog::open(&path, &keeping, notes).unwrap_or_else(|error| panic!("{error}"));
-            for (place, visit) in visits.iter().enumerate() {
-                let packet = Packet { id: PacketId(place as u64), ..Packet::default() };
-                let Visit { enqueued, dequeued, backlog, .. } = *visit;
-                let departure = Departure { packet, enqueued, dequeued, backlog_in: backlog, ..Departure::default() };
-                log.departed(&visit.headers, &departure).unwrap_or_else(|error| panic!("{error}"));
-            }
-            log.hand_over().unwrap_or_else(|error| panic!("{error}"));
+            let log = record(&path, visits);
             attach(&runtime, &coordinator, &format!("router-{n}"), log.recorder(), &path);
             logs.push(log);
         }
@@ -190,7 +255,13 @@ fn the_blamed_hop_and_its_culprits_are_those_of_the_simulation() {
             let longest = own.iter().map(|own| own.dequeued.0 - own.enqueued.0).max();
             assert_eq!(Some(journey.hops[journey.blamed].wait().0), longest, "seed {seed}: {journey:?}");
             for (at, own) in own.iter().enumerate() {
-                assert_eq!(found(&journey, at), truth(&visits[at], own), "seed {seed}, hop {at}: {journey:?}");
+                let culprits = &journey.hops[at].culprits;
+                let [direct, indirect, original] = whole_truth(&visits[at], own);
+                assert_eq!(direct, left_meanwhile(&visits[at], own), "seed {seed}, hop {at}");
+                assert_eq!(found(&culprits.direct), direct, "seed {seed}, hop {at}: {journey:?}");
+                assert_eq!(found(&culprits.indirect), indirect, "seed {seed}, hop {at}: {journey:?}");
+                assert_eq!(found(&culprits.original), original, "seed {seed}, hop {at}: {journey:?}");
+                assert!(culprits.is_complete, "seed {seed}, hop {at}: {journey:?}");
                 assert_eq!(journey.hops[at].backlog, own.backlog.bytes, "seed {seed}, hop {at}");
             }
             blamed.insert(journey.blamed);

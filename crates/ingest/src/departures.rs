@@ -9,8 +9,8 @@ use crate::sorter::DepartureSorter;
 use crate::stop::Stop;
 use crate::{PROGRESS, Progress};
 use queuescope_report::model::Skipped;
-use queuescope_table::DepartureReader;
-use queuescope_wire::Nanos;
+use queuescope_table::{DepartureReader, PacketIdentity};
+use queuescope_wire::{Nanos, PacketId};
 
 /// Counts and notes of a table that was read.
 #[derive(Debug)]
@@ -65,6 +65,9 @@ pub fn read<L: Listener<Key = str>>(
             continue;
         }
         let flow = listener.intern(row.flow, row.dequeued);
+        if row.identity != PacketIdentity::default() {
+            listener.identified(PacketId(number), row.identity);
+        }
         let (departure, is_oversized) = departure(&row, number, flow);
         oversized += u64::from(is_oversized);
         span = (span.0.min(row.enqueued), span.1.max(row.dequeued));

@@ -65,6 +65,10 @@ pub trait Listener: Output {
     /// are no frames.
     fn came(&mut self, _packet: PacketId, _headers: [u8; packet::SIZE]) {}
 
+    /// A packet of a table with this identity will leave. Called if columns for it were named.
+    #[cfg(feature = "table")]
+    fn identified(&mut self, _packet: PacketId, _identity: queuescope_table::PacketIdentity) {}
+
     /// A packet left whose arrival time is not known: its `enqueued` is when it left.
     fn passed(&mut self, departure: &Departure) {
         self.departed(departure);

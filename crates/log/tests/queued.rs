@@ -92,12 +92,13 @@ fn the_queue_fields_follow_the_headers() {
     };
     let mut record = [0xff; queued::SIZE];
     queued::fill(&mut record, &headers, &departure, 1);
+    queued::fill_place(&mut record, queued::Place { switch: 70_000, port: 12 }, false);
     assert_eq!(record[..packet::SIZE], headers);
     let scope = Scope::new(queued::schema());
     let text = "src_ip == 10.0.0.1 and udp port 6 and length == 58 and enqueued == 1us and dequeued == 3500 and \
                 delay == 2.5us and packet == 77 and backlog_in == 6kB and backlog_out == 7000B and packets_in == 4 and \
                 packets_out == 0xffffffff and occupied == 84 and flow == 3 and queue == 9 and class == 2 and \
-                ecn == NotECT and ecn_out == CE and dropped == overlimit";
+                ecn == NotECT and ecn_out == CE and dropped == overlimit and switch == 70000 and egress_port == 12 and times == report";
     let expr = scope.parse(text).unwrap_or_else(|error| panic!("{error}"));
     let queuescope_log::Expr::All(each) = &expr else { panic!("it has several tests") };
     for test in each {
@@ -112,7 +113,7 @@ fn a_later_version_may_name_more_reasons_but_none_may_change() {
         assert!(now.text().contains(from), "{from}");
         Schema::parse("queued.toml", &now.text().replace(from, to)).unwrap_or_else(|error| panic!("{error}"))
     };
-    let earlier = with(", slow_start = 9, fair_share = 10", "");
+    let earlier = with(", slow_start = 9, fair_share = 10, reported = 255", "");
     assert!(earlier.is_compatible(now) && now.is_compatible(&earlier));
     let changed = with("fair_share = 10", "fair_share = 11");
     assert!(!changed.is_compatible(now) && !now.is_compatible(&changed));

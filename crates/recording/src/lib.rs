@@ -3,7 +3,7 @@
 //! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] selects the frames to keep, [`KeepOptions`] has options of the folder, and
 //!   [`Derived`] has the definitions to evaluate meanwhile.
 //! - [`QueuedLog`] is a folder that records what a queue did to each packet. [`Outputs`] writes such a folder, an annotated capture and a table
-//!   beside an analysis; [`SimulatedLog`] writes one for all links of a simulation.
+//!   beside an analysis; [`SimulatedLog`] writes one for all links of a simulation, and [`HopLog`] one of what switches report.
 //! - [`Unwritten`]: what could not be written. The measurement goes on, and counts it.
 //!
 //! [`query`] finds packets of folders, captures and tables, and computes functions over them.
@@ -35,6 +35,7 @@ mod budget;
 mod error;
 mod folder;
 mod headers;
+mod hops;
 mod keep_options;
 mod outputs;
 pub mod query;
@@ -42,6 +43,7 @@ mod queued;
 mod recording;
 mod simulated;
 mod spool;
+mod table_log;
 mod telemetry;
 
 pub use alarms::Alarms;
@@ -51,10 +53,12 @@ pub use budget::CpuBudget;
 pub use error::Error;
 pub use folder::check_log;
 pub use headers::{Headers, IntoFolder, Kept, into_folder};
+pub use hops::{HopCounts, HopLog, HopOptions, HopReader, Occupancy, SwitchClock, SwitchHop};
 pub use keep_options::{DefinitionsFile, Derived, KeepOptions};
 pub use outputs::{Outputs, Written};
 pub use queued::{PendingPackets, QueuedLog};
 pub use recording::{Notes, Recorded, Recording, cut_off, kept_aside, missing};
 pub use simulated::SimulatedLog;
 pub use spool::{Spool, Unwritten};
+pub use table_log::TableLog;
 pub use telemetry::TelemetryTable;

@@ -1,6 +1,7 @@
 //! Records what a queue did to each packet in a folder, with the packet's headers.
 
 use crate::error::Error;
+use crate::hops::SwitchHop;
 use crate::keep_options::KeepOptions;
 use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
@@ -62,6 +63,22 @@ impl QueuedLog {
         let left = Departure { packet, queue, enqueued, dequeued: at, backlog_in: none, backlog_out: none };
         queued::fill(&mut self.record, headers, &left, number_of(dropped.reason));
         self.recording.push(self.record.as_slice())
+    }
+
+    /// Records what a switch reported of a packet with these headers.
+    ///
+    /// # Errors
+    /// Fails if it cannot be kept.
+    pub fn reported(&mut self, headers: &[u8; packet::SIZE], hop: &SwitchHop) -> Result<(), Error> {
+        let dropped = if hop.is_dropped { queued::REPORTED } else { queued::LEFT };
+        queued::fill(&mut self.record, headers, &hop.departure, dropped);
+        queued::fill_place(&mut self.record, hop.place, hop.is_timed);
+        self.recording.push(self.record.as_slice())
+    }
+
+    /// Packets that could not be kept so far, once there is an error.
+    pub fn unwritten(&self) -> Option<Unwritten> {
+        self.recording.unwritten()
     }
 
     /// Writes the records so far. Call this when the next packet may take a while.
@@ -182,7 +199,7 @@ impl PendingPackets {
 
     /// Packets that could not be kept so far, once there is an error.
     pub fn unwritten(&self) -> Option<Unwritten> {
-        self.log.recording.unwritten()
+        self.log.unwritten()
     }
 
     /// Writes the known outcomes to the folder. Call this when the next packet may take a while.
@@ -256,8 +273,10 @@ mod tests {
     fn reasons_have_the_names_of_the_schema() {
         let schema = queued::schema();
         let dropped = schema.attribute(schema.find("dropped").unwrap());
-        assert_eq!(dropped.values.len(), DropReason::ALL.len() + 1);
+        // Beside the reasons, there are "no" and "reported".
+        assert_eq!(dropped.values.len(), DropReason::ALL.len() + 2);
         assert_eq!(dropped.key_of("no"), Ok(u128::from(queued::LEFT)));
+        assert_eq!(dropped.key_of("reported"), Ok(u128::from(queued::REPORTED)));
         for reason in DropReason::ALL {
             let name = reason.name().replace('-', "_");
             assert_eq!(dropped.key_of(&name), Ok(u128::from(number_of(reason))), "{name}");

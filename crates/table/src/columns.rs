@@ -17,6 +17,8 @@ pub struct Columns {
     pub dequeued: String,
     /// The class of service, from 0 to 255. `None`: the column `class` if there is one, otherwise 0.
     pub class: Option<String>,
+    /// What distinguishes packets of a flow, in the order of [`Field::IDENTITY`]. It is read only from columns that are named here.
+    pub identity: [Option<String>; 4],
 }
 
 impl Default for Columns {
@@ -28,6 +30,7 @@ impl Default for Columns {
             enqueued: name(Field::Enqueued),
             dequeued: name(Field::Dequeued),
             class: None,
+            identity: [const { None }; 4],
         }
     }
 }
@@ -41,6 +44,10 @@ impl Columns {
             Field::Enqueued => &self.enqueued,
             Field::Dequeued => &self.dequeued,
             Field::Class => self.class.as_deref().unwrap_or(Field::Class.name()),
+            Field::IpId | Field::TcpSeq | Field::TcpAck | Field::PayloadLength => {
+                let place = Field::IDENTITY.iter().position(|other| *other == field);
+                place.and_then(|place| self.identity[place].as_deref()).unwrap_or(field.name())
+            }
         }
     }
 }
@@ -75,6 +82,10 @@ impl FromStr for Columns {
                 Field::Enqueued => columns.enqueued = name,
                 Field::Dequeued => columns.dequeued = name,
                 Field::Class => columns.class = Some(name),
+                Field::IpId => columns.identity[0] = Some(name),
+                Field::TcpSeq => columns.identity[1] = Some(name),
+                Field::TcpAck => columns.identity[2] = Some(name),
+                Field::PayloadLength => columns.identity[3] = Some(name),
             }
         }
         Ok(columns)
@@ -104,10 +115,31 @@ pub enum Field {
     Dequeued,
     /// Its class of service.
     Class,
+    /// Its identification in the IPv4 header.
+    IpId,
+    /// Its TCP sequence number.
+    TcpSeq,
+    /// Its TCP acknowledgement number.
+    TcpAck,
+    /// Bytes behind its transport header.
+    PayloadLength,
 }
 
 impl Field {
-    pub(crate) const ALL: [Self; 5] = [Self::Flow, Self::Size, Self::Enqueued, Self::Dequeued, Self::Class];
+    /// What distinguishes packets of a flow.
+    pub const IDENTITY: [Self; 4] = [Self::IpId, Self::TcpSeq, Self::TcpAck, Self::PayloadLength];
+
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Flow,
+        Self::Size,
+        Self::Enqueued,
+        Self::Dequeued,
+        Self::Class,
+        Self::IpId,
+        Self::TcpSeq,
+        Self::TcpAck,
+        Self::PayloadLength,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -116,6 +148,10 @@ impl Field {
             Self::Enqueued => "enqueued",
             Self::Dequeued => "dequeued",
             Self::Class => "class",
+            Self::IpId => "ip_id",
+            Self::TcpSeq => "tcp_seq",
+            Self::TcpAck => "tcp_ack",
+            Self::PayloadLength => "payload_length",
         }
     }
 }
@@ -134,6 +170,7 @@ pub(crate) struct ColumnPositions {
     pub enqueued: usize,
     pub dequeued: usize,
     pub class: Option<usize>,
+    pub identity: [Option<usize>; 4],
 }
 
 impl ColumnPositions {
@@ -164,12 +201,17 @@ impl ColumnPositions {
                 _ => Some(find(Field::Class, Field::Class.name())?),
             },
         };
+        let mut identity = [None; 4];
+        for (place, field) in Field::IDENTITY.into_iter().enumerate() {
+            identity[place] = columns.identity[place].as_deref().map(|name| find(field, name)).transpose()?;
+        }
         Ok(Self {
             flow,
             size: find(Field::Size, &columns.size)?,
             enqueued: find(Field::Enqueued, &columns.enqueued)?,
             dequeued: find(Field::Dequeued, &columns.dequeued)?,
             class,
+            identity,
         })
     }
 
@@ -177,7 +219,9 @@ impl ColumnPositions {
     pub fn all(&self) -> impl Iterator<Item = (Field, usize)> + '_ {
         let flow = self.flow.iter().map(|&index| (Field::Flow, index));
         let others = [(Field::Size, self.size), (Field::Enqueued, self.enqueued), (Field::Dequeued, self.dequeued)];
-        flow.chain(others).chain(self.class.map(|index| (Field::Class, index)))
+        let identity = Field::IDENTITY.into_iter().zip(self.identity);
+        let identity = identity.filter_map(|(field, index)| index.map(|index| (field, index)));
+        flow.chain(others).chain(self.class.map(|index| (Field::Class, index))).chain(identity)
     }
 
     /// The same columns by their positions in `chosen`, which contains all of them in ascending order.
@@ -189,6 +233,7 @@ impl ColumnPositions {
             enqueued: position(self.enqueued),
             dequeued: position(self.dequeued),
             class: self.class.map(position),
+            identity: self.identity.map(|index| index.map(position)),
         }
     }
 
@@ -196,7 +241,8 @@ impl ColumnPositions {
     pub fn matches(columns: &Columns, there: &[String]) -> usize {
         let flow = columns.flow.split('+').map(str::trim);
         let others = [columns.size.as_str(), &columns.enqueued, &columns.dequeued];
-        flow.chain(others).chain(columns.class.as_deref()).filter(|wanted| place(wanted, there).is_ok()).count()
+        let named = columns.class.iter().chain(columns.identity.iter().flatten()).map(String::as_str);
+        flow.chain(others).chain(named).filter(|wanted| place(wanted, there).is_ok()).count()
     }
 }
 

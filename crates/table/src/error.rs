@@ -169,6 +169,7 @@ fn expected(field: Field) -> &'static str {
         Field::Size => "a number of bytes",
         Field::Enqueued | Field::Dequeued => "a number in the unit of --time-unit, a timestamp or a duration",
         Field::Class => "a number from 0 to 255",
+        Field::IpId | Field::TcpSeq | Field::TcpAck | Field::PayloadLength => "a number of 32 bits",
     }
 }
 

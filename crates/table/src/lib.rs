@@ -35,6 +35,6 @@ pub use error::TableError;
 pub use hops::{HopRow, HopWriter, PacketRow};
 pub use number::{TimeUnit, TimeUnitError};
 pub use queuescope_unpack::Compression;
-pub use reader::{DepartureReader, Format, Row, TableOptions};
+pub use reader::{DepartureReader, Format, PacketIdentity, Row, TableOptions};
 pub use stats::{MalformedRow, Problem, TableStats};
 pub use writer::{DepartureRow, DepartureWriter};

@@ -3,7 +3,7 @@
 use crate::columns::ColumnPositions;
 use crate::format;
 use crate::number::{RoundedNumber, decimal};
-use crate::reader::{NextRow, Values};
+use crate::reader::{NextRow, PacketIdentity, Values};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
 use crate::values::{FlowNames, Numbers, fits, numbers, value_text};
@@ -141,6 +141,7 @@ struct Batch {
     enqueued: Numbers,
     dequeued: Numbers,
     class: Option<Numbers>,
+    identity: [Option<Numbers>; 4],
     columns: Vec<(Field, ArrayRef)>,
 }
 
@@ -155,6 +156,7 @@ impl Batch {
             enqueued: moment(places.enqueued),
             dequeued: moment(places.dequeued),
             class: places.class.map(whole),
+            identity: places.identity.map(|index| index.map(whole)),
             columns: places.all().map(|(field, index)| (field, batch.column(index).clone())).collect(),
         }
     }
@@ -182,7 +184,11 @@ impl Batch {
         let dequeued = number(Field::Dequeued, &self.dequeued)?;
         let class = self.class.as_ref().map_or(Ok(0), |class| whole(Field::Class, class))?;
         let class = u8::try_from(class).map_err(|_| (Field::Class, Problem::TooLarge))?;
-        Values::checked(size, enqueued, dequeued, class)
+        let mut identity = [0; 4];
+        for (place, field) in Field::IDENTITY.into_iter().enumerate() {
+            identity[place] = self.identity[place].as_ref().map_or(Ok(0), |numbers| whole(field, numbers))?;
+        }
+        Values::checked(size, enqueued, dequeued, class, PacketIdentity::of(identity)?)
     }
 
     /// The value that has a fault.

@@ -34,6 +34,29 @@ pub struct Row<'a> {
     pub dequeued: Nanos,
     /// Its class of service; 0 if the table has none.
     pub class: u8,
+    /// What distinguishes it from others of its flow, as far as columns for it were named.
+    pub identity: PacketIdentity,
+}
+
+/// What distinguishes a packet from others of its flow, and no router changes; 0 what is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PacketIdentity {
+    /// The identification in its IPv4 header, or in the fragment header of IPv6.
+    pub ip_id: u32,
+    /// Its TCP sequence number.
+    pub tcp_seq: u32,
+    /// Its TCP acknowledgement number.
+    pub tcp_ack: u32,
+    /// Bytes behind its transport header.
+    pub payload_length: u32,
+}
+
+impl PacketIdentity {
+    /// From the values of [`Field::IDENTITY`].
+    pub(crate) fn of(values: [u64; 4]) -> Result<Self, (Field, Problem)> {
+        let wide = |at: usize| u32::try_from(values[at]).map_err(|_| (Field::IDENTITY[at], Problem::TooLarge));
+        Ok(Self { ip_id: wide(0)?, tcp_seq: wide(1)?, tcp_ack: wide(2)?, payload_length: wide(3)? })
+    }
 }
 
 /// The rows of a CSV or Parquet table, in their order and in bounded memory.
@@ -151,12 +174,12 @@ impl DepartureReader {
     }
 
     fn row(&mut self, values: Values) -> Row<'_> {
-        let Values { size, enqueued, dequeued, class, rounded } = values;
+        let Values { size, enqueued, dequeued, class, identity, rounded } = values;
         self.stats.rows += 1;
         self.stats.rounded += u64::from(rounded);
         self.stats.out_of_order += u64::from(dequeued < self.latest);
         self.latest = self.latest.max(dequeued);
-        Row { flow: &self.flow, size, enqueued: Nanos(enqueued), dequeued: Nanos(dequeued), class }
+        Row { flow: &self.flow, size, enqueued: Nanos(enqueued), dequeued: Nanos(dequeued), class, identity }
     }
 
     fn skip(&mut self, fault: Fault) {
@@ -240,6 +263,7 @@ pub(crate) struct Values {
     enqueued: u64,
     dequeued: u64,
     class: u8,
+    identity: PacketIdentity,
     rounded: bool,
 }
 
@@ -250,12 +274,13 @@ impl Values {
         enqueued: RoundedNumber,
         dequeued: RoundedNumber,
         class: u8,
+        identity: PacketIdentity,
     ) -> Result<Self, (Field, Problem)> {
         let rounded = enqueued.rounded || dequeued.rounded;
         let (enqueued, dequeued) = (enqueued.value, dequeued.value);
         if dequeued < enqueued {
             return Err((Field::Dequeued, Problem::Backwards { enqueued, dequeued }));
         }
-        Ok(Self { size, enqueued, dequeued, class, rounded })
+        Ok(Self { size, enqueued, dequeued, class, identity, rounded })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::columns::ColumnPositions;
 use crate::number::{RoundedNumber, TimeUnit, whole};
-use crate::reader::{NextRow, Values};
+use crate::reader::{NextRow, PacketIdentity, Values};
 use crate::source::{BytesRead, LONGEST_ROW, TableSource};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
@@ -114,7 +114,15 @@ impl TextRows {
             }
             None => 0,
         };
-        Values::checked(size, enqueued, dequeued, class).map_err(|(field, problem)| (Some(field), problem))
+        let mut identity = [0; 4];
+        for (place, field) in Field::IDENTITY.into_iter().enumerate() {
+            if let Some(index) = self.places.identity[place] {
+                identity[place] = whole(value(field, index)?).map_err(|problem| (Some(field), problem))?;
+            }
+        }
+        PacketIdentity::of(identity)
+            .and_then(|identity| Values::checked(size, enqueued, dequeued, class, identity))
+            .map_err(|(field, problem)| (Some(field), problem))
     }
 
     /// The value that has a fault.
@@ -129,6 +137,10 @@ impl TextRows {
             Some(Field::Enqueued) => Some(self.places.enqueued),
             Some(Field::Dequeued) => Some(self.places.dequeued),
             Some(Field::Class) => self.places.class,
+            Some(field) => {
+                let place = Field::IDENTITY.iter().position(|other| *other == field);
+                place.and_then(|place| self.places.identity[place])
+            }
         };
         index.and_then(|index| self.record.get(index)).unwrap_or_default().to_vec()
     }

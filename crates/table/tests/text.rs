@@ -287,6 +287,7 @@ proptest! {
             enqueued: columns[2].clone(),
             dequeued: columns[3].clone(),
             class: Some(columns[4].clone()),
+            ..Columns::default()
         };
         let options = TableOptions { columns: mapping, time_unit: TimeUnit::Nanos };
         let (read, stats, error) = drain(open(text, options).unwrap());

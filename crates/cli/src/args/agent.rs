@@ -3,23 +3,30 @@
 use super::capture_live::{DirectionName, ring};
 use super::fleet::FleetAccess;
 use super::flow_acts::FlowActing;
+use super::hops::SwitchReports;
 use super::record::{Derived, KeepOptions};
 use super::shared::{Recorded, RunTime};
 use clap::{Args, ValueHint};
+use queuescope_table::{Columns, TimeUnit};
 use queuescope_wire::ByteCount;
 use std::path::PathBuf;
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
 #[command(mut_arg("log_memory", |arg| arg.long("memory")), mut_arg("log_index", |arg| arg.long("index")))]
+// Records of a queue have no triggers yet, and its reports are not captured.
+#[command(group(clap::ArgGroup::new("of_interface")
+    .args(["interface", "cpu", "chosen", "inner", "filter", "aggregate", "trigger", "definitions"]).multiple(true)
+    .conflicts_with_all(["int", "int_capture", "departures"])))]
 #[command(
     after_help = "Exit status: 0 if all went well; 1 if packets were not written (they are counted); 2 if nothing could be recorded, or if the coordinator refused this host. SIGINT and SIGTERM end the agent, and what was captured is written.\n\n\
-                        Example: queuescope agent eth0 --log /var/log/queuescope --credentials /etc/queuescope/me --trigger 'busy=bytes > 100MB@10ms/1s' --aggregate 'bytes=sum(length)'"
+                        Examples: queuescope agent eth0 --log /var/log/queuescope --credentials /etc/queuescope/me --trigger 'busy=bytes > 100MB@10ms/1s' --aggregate 'bytes=sum(length)'\n         \
+                        queuescope agent --int 192.0.2.7:6000 --log /var/log/queuescope-switches --credentials /etc/queuescope/switches"
 )]
 pub struct Agent {
     /// The interface
-    #[arg(value_name = "INTERFACE")]
-    pub interface: String,
+    #[arg(value_name = "INTERFACE", required_unless_present_any = ["int", "int_capture", "departures"])]
+    pub interface: Option<String>,
 
     /// Record headers in this folder. It is created; if it has a log of packets, that is continued
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -41,6 +48,23 @@ pub struct Agent {
     /// Which packets are recorded.
     #[command(flatten)]
     pub recorded: Recorded,
+
+    /// Reports of switches, instead of an interface.
+    #[command(flatten)]
+    pub reports: SwitchReports,
+
+    /// Instead of an interface, read a table (CSV or Parquet) of packets that left a queue, and then answer until the end: flow, size, enqueued, dequeued, class
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["int", "int_capture"])]
+    pub departures: Option<PathBuf>,
+
+    /// Names of the table's columns. With those that distinguish packets of a flow, other hosts recognise them:
+    /// flow=src+dst,ip_id=id,tcp_seq=seq,tcp_ack=ack,payload_length=payload
+    #[arg(long = "columns", value_name = "NAMES", requires = "departures")]
+    pub map: Option<Columns>,
+
+    /// Unit of times in the table: s, ms, us or ns
+    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures")]
+    pub time_unit: TimeUnit,
 
     /// How long the agent runs.
     #[command(flatten)]

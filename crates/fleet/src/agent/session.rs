@@ -296,7 +296,9 @@ impl Serving<'_> {
         let records = self.served.visible();
         let (shed, waiting) = (self.served.shed.load(Ordering::Relaxed), self.alerts.waiting());
         let (malformed, uploads) = (self.alerts.malformed(), self.served.upload_state());
-        self.send(from_agent::Message::Status(Status { records, shed, waiting, malformed, uploads })).await
+        let left_out = self.served.left_out.get();
+        let status = Status { records, shed, waiting, malformed, uploads, left_out };
+        self.send(from_agent::Message::Status(status)).await
     }
 
     async fn send(&self, message: from_agent::Message) -> Result<(), SessionError> {

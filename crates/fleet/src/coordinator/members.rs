@@ -3,7 +3,7 @@
 use super::Coordinator;
 use crate::clock;
 use crate::locked::lock;
-use crate::protocol::{Hello, Member, PROTOCOL, State, Status, ToAgent, UploadState, Welcome, to_agent};
+use crate::protocol::{Hello, LeftOut, Member, PROTOCOL, State, Status, ToAgent, UploadState, Welcome, to_agent};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -18,6 +18,8 @@ const WAITING: usize = 64;
 const SHEDDING: Nanos = Nanos(60_000_000_000);
 /// The most characters of a text that an agent says of itself.
 const LONGEST: usize = 256;
+/// The most reasons for which an agent says that it left something out.
+const REASONS: usize = 64;
 
 /// An open stream of an agent. Clones are the same stream.
 #[derive(Debug, Clone)]
@@ -213,6 +215,7 @@ impl Members {
                 let trouble = shortened(&uploads.trouble);
                 UploadState { trouble, ..uploads }
             });
+            known.member.left_out = status.left_out.into_iter().take(REASONS).map(shortened_reason).collect();
             let is_shedding = known.shed_at.is_some_and(|at| now.saturating_sub(at) < SHEDDING);
             known.member.set_state(if is_shedding { State::Shedding } else { State::Answered });
         });
@@ -351,6 +354,12 @@ impl Coordinator {
         lock(&self.shared.questions).gone(session);
         self.left_actions(session);
     }
+}
+
+/// A reason from outside, with texts that are not too long.
+fn shortened_reason(left_out: LeftOut) -> LeftOut {
+    let LeftOut { reason, count, meaning } = left_out;
+    LeftOut { reason: shortened(&reason), count, meaning: shortened(&meaning) }
 }
 
 /// The beginning of a text from outside, without what controls a terminal.

@@ -1,6 +1,6 @@
 //! The way of a packet, for people and programs.
 
-use super::{Journey, JourneyHop};
+use super::{Culprit, CulpritKind, Gap, HopCulprits, Journey, JourneyHop, Offset, VisitedQueue};
 use queuescope_log::date_text;
 use queuescope_report::format::count;
 use queuescope_wire::Nanos;
@@ -16,26 +16,24 @@ pub fn write_journey(journey: &Journey, is_json: bool, out: &mut dyn Write) -> i
         return writeln!(out, "{}", as_json(journey));
     }
     writeln!(out, "{}", journey.packet)?;
-    let mut before: Option<&JourneyHop> = None;
     for (at, hop) in journey.hops.iter().enumerate() {
-        if let Some(before) = before {
-            writeln!(out, "  {}", between(before, hop))?;
+        if let Some(gap) = at.checked_sub(1).and_then(|before| journey.gaps.get(before)) {
+            writeln!(out, "  {}", between(gap))?;
         }
-        before = Some(hop);
         let what = hop.dropped.as_ref().map_or_else(
             || format!("waited {}", hop.wait()),
             |reason| format!("was dropped after {} ({reason})", hop.wait()),
         );
         let blame = if at == journey.blamed { ", the longest wait" } else { "" };
-        let (member, queue) = (&hop.member, hop.queue);
-        let queue = if queue == 0 { String::new() } else { format!(", queue {queue}") };
-        writeln!(out, "{member}{queue}: {what} behind {}{blame}; it came at {}", hop.backlog, date_text(hop.enqueued))?;
-        for culprit in &hop.culprits {
-            writeln!(out, "    {}  {}, {} packets", culprit.flow, culprit.bytes, count(culprit.packets))?;
-        }
-        if hop.others.0 > 0 {
-            writeln!(out, "    other flows  {}", hop.others)?;
-        }
+        let came = if hop.is_timed {
+            format!("it came at {}", date_text(hop.enqueued))
+        } else {
+            format!("when is not known: its report came at {}", date_text(hop.dequeued))
+        };
+        // A table of departures has no backlog, and some switches report none.
+        let behind = if hop.backlog.0 == 0 { String::new() } else { format!(" behind {}", hop.backlog) };
+        writeln!(out, "{}: {what}{behind}{blame}; {came}", place(hop))?;
+        write_culprits(hop, out)?;
     }
     if journey.alike > 0 {
         writeln!(out, "{} visits of packets that look the same were left out", count(journey.alike))?;
@@ -46,31 +44,106 @@ pub fn write_journey(journey: &Journey, is_json: bool, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// The time between two hops: links, hosts that record nothing, and the difference of two clocks.
-fn between(before: &JourneyHop, hop: &JourneyHop) -> String {
-    if hop.enqueued >= before.dequeued {
-        let apart = Nanos(hop.enqueued.0 - before.dequeued.0);
-        format!("about {apart} later, on links and where nothing is recorded:")
-    } else {
-        let apart = Nanos(before.dequeued.0 - hop.enqueued.0);
-        format!("{apart} earlier: the clocks of the two hosts differ")
+/// The host, and the switch and queue if there are any.
+fn place(hop: &JourneyHop) -> String {
+    let VisitedQueue { switch, port, queue } = hop.queue;
+    let named = |what: &str, number: u64| if number == 0 { String::new() } else { format!(", {what} {number}") };
+    let (switch, port) = (named("switch", switch.into()), named("port", port.into()));
+    format!("{}{switch}{port}{}", hop.member, named("queue", queue.into()))
+}
+
+fn write_culprits(hop: &JourneyHop, out: &mut dyn Write) -> io::Result<()> {
+    let HopCulprits { direct, indirect, original, is_complete, .. } = &hop.culprits;
+    if !hop.is_timed {
+        return writeln!(out, "    what made it wait is not known without its times");
     }
+    let direct_title = if hop.dropped.is_some() { "in the queue then" } else { "left while it waited" };
+    let kinds = [
+        (direct_title, direct),
+        ("left before, since the queue was empty", indirect),
+        ("raised the queue to what it found", original),
+    ];
+    for (title, kind) in kinds.into_iter().filter(|(_, kind)| !kind.is_empty()) {
+        writeln!(out, "    {title}:")?;
+        for culprit in &kind.flows {
+            writeln!(out, "      {}  {}, {} packets", culprit.flow, culprit.bytes, count(culprit.packets))?;
+        }
+        if kind.others.0 > 0 {
+            writeln!(out, "      other flows  {}", kind.others)?;
+        }
+    }
+    if !is_complete {
+        writeln!(
+            out,
+            "    the oldest packets since the queue was empty are not known: the last two lists rest on a part"
+        )?;
+    }
+    if hop.queue.switch != 0 {
+        writeln!(out, "    of the packets that the switch reported; others are not known")?;
+    }
+    Ok(())
+}
+
+/// The time between two hops: links, hosts that record nothing, and the difference of two clocks.
+fn between(gap: &Gap) -> String {
+    const WHERE: &str = "on links and where nothing is recorded";
+    let shown = Nanos(gap.shown.unsigned_abs());
+    let by_clocks = if gap.shown < 0 { format!("{shown} earlier") } else { format!("about {shown} later") };
+    let Some((there, back)) = gap.packets else { return format!("{shown} later, {WHERE}:") };
+    match (gap.least, gap.most) {
+        (Some(least), Some(most)) => {
+            let (middle, half) = (Nanos(least.0 + (most.0 - least.0) / 2), Nanos((most.0 - least.0).div_ceil(2)));
+            format!("{middle} later, give or take {half}, {WHERE}; {}:", ahead(gap.offset))
+        }
+        _ if !gap.offset.is_possible() => {
+            format!(
+                "{by_clocks} by the two clocks; packets that passed both contradict each other, so one clock was set:"
+            )
+        }
+        _ if there + back > 0 => format!(
+            "{by_clocks} by the two clocks; packets passed both in one direction only, so the time in between and the difference of the clocks cannot be \
+             separated:"
+        ),
+        _ => format!("{by_clocks} by the two clocks; nothing shows how far they differ:"),
+    }
+}
+
+/// How far the second clock is ahead, or behind.
+fn ahead(offset: Offset) -> String {
+    let (Some(least), Some(most)) = (offset.least, offset.most) else { return String::new() };
+    let (middle, half) = (least + (most - least) / 2, Nanos((most - least).unsigned_abs().div_ceil(2)));
+    let (apart, side) = (Nanos(middle.unsigned_abs()), if middle < 0 { "behind" } else { "ahead" });
+    format!("the second clock is {apart} {side}, give or take {half}")
 }
 
 fn as_json(journey: &Journey) -> Value {
     let hops = journey.hops.iter().map(|hop| {
-        let culprits = hop
-            .culprits
-            .iter()
-            .map(|culprit| json!({ "flow": culprit.flow, "bytes": culprit.bytes.0, "packets": culprit.packets }));
+        let HopCulprits { direct, indirect, original, since, is_complete } = &hop.culprits;
         json!({
-            "host": hop.member, "queue": hop.queue, "enqueued_ns": hop.enqueued.0.to_string(),
-            "dequeued_ns": hop.dequeued.0.to_string(), "wait_ns": hop.wait().0, "backlog_bytes": hop.backlog.0,
-            "dropped": hop.dropped, "culprits": culprits.collect::<Vec<_>>(), "others_bytes": hop.others.0,
+            "host": hop.member, "switch": hop.queue.switch, "port": hop.queue.port, "queue": hop.queue.queue,
+            "enqueued_ns": hop.enqueued.0.to_string(), "dequeued_ns": hop.dequeued.0.to_string(), "timed": hop.is_timed,
+            "wait_ns": hop.wait().0, "backlog_bytes": hop.backlog.0, "dropped": hop.dropped,
+            "culprits": flows(direct), "others_bytes": direct.others.0,
+            "indirect": flows(indirect), "indirect_others_bytes": indirect.others.0,
+            "original": flows(original), "original_others_bytes": original.others.0,
+            "busy_since_ns": since.0.to_string(), "complete": is_complete,
+        })
+    });
+    let gaps = journey.gaps.iter().map(|gap| {
+        json!({
+            "shown_ns": gap.shown.to_string(), "least_ns": gap.least.map(|time| time.0), "most_ns": gap.most.map(|time| time.0),
+            "clock_ahead_least_ns": gap.offset.least.map(|ahead| ahead.to_string()),
+            "clock_ahead_most_ns": gap.offset.most.map(|ahead| ahead.to_string()),
+            "packets": gap.packets.map(|(there, back)| [there, back]),
         })
     });
     json!({
-        "packet": journey.packet, "hops": hops.collect::<Vec<_>>(), "blamed": journey.blamed,
-        "alike": journey.alike, "missing": journey.missing,
+        "packet": journey.packet, "hops": hops.collect::<Vec<_>>(), "gaps": gaps.collect::<Vec<_>>(),
+        "blamed": journey.blamed, "alike": journey.alike, "missing": journey.missing,
     })
+}
+
+fn flows(kind: &CulpritKind) -> Vec<Value> {
+    let flow = |one: &Culprit| json!({ "flow": one.flow, "bytes": one.bytes.0, "packets": one.packets });
+    kind.flows.iter().map(flow).collect()
 }

@@ -6,7 +6,7 @@
 
 mod known;
 
-pub use known::{Known, Segment, fill_known};
+pub use known::{Known, Segment, fill_identity, fill_known};
 
 use super::Schema;
 use queuescope_wire::parse::{Frame, LinkType, VLAN_TAGS};
@@ -116,6 +116,11 @@ pub fn fill(record: &mut [u8; SIZE], captured: &Captured, frame: &Frame, telemet
         to.telemetry(telemetry);
     }
     to.put(16, to.has.to_be_bytes());
+}
+
+/// Sets the time in the record of a packet.
+pub fn fill_time(record: &mut [u8; SIZE], at: Nanos) {
+    record[..8].copy_from_slice(&at.0.to_le_bytes());
 }
 
 /// Sets the length on the wire in the record of a packet: that of one packet of a split super-packet. The other fields stay those of the

@@ -4,13 +4,24 @@ use super::{Schema, packet};
 use queuescope_wire::{Departure, Ecn};
 
 /// Size of a record in bytes.
-pub const SIZE: usize = HEADERS + 69;
+pub const SIZE: usize = HEADERS + 76;
 
 /// The first bytes of a record are a record of the schema `packet`.
 const HEADERS: usize = packet::SIZE;
 
 /// The value of `dropped` for a packet that was not dropped.
 pub const LEFT: u8 = 0;
+/// The value of `dropped` for a packet that a switch reported as dropped: its reasons are of its own list.
+pub const REPORTED: u8 = 255;
+
+/// Where a packet was, if a switch reported it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The identifier of the switch; 0 for the host that records.
+    pub switch: u32,
+    /// Its egress interface; 0 if it is not known.
+    pub port: u16,
+}
 
 /// The schema of the records.
 pub fn schema() -> &'static Schema {
@@ -51,6 +62,26 @@ pub fn fill(record: &mut [u8; SIZE], headers: &[u8; HEADERS], departure: &Depart
     put(60, &packet.flow.0.to_le_bytes());
     put(64, &queue.0.to_le_bytes());
     put(66, &[packet.class.0, ecn_bits(packet.ecn), dropped]);
+    put(69, &[0; 7]);
+}
+
+/// Writes into a record that was filled where the packet was, and whether its times are those of the queue's clock. If not, only its wait is known, and
+/// the times are of the arrival of the report.
+///
+/// ```
+/// use queuescope_log::{Schema, queued};
+///
+/// let mut record = [0; queued::SIZE];
+/// queued::fill_place(&mut record, queued::Place { switch: 7, port: 3 }, true);
+/// let switch = Schema::queued().find("switch").ok_or("unknown attribute")?;
+/// assert_eq!(Schema::queued().key(switch, &record), 7);
+/// # Ok::<(), &str>(())
+/// ```
+pub fn fill_place(record: &mut [u8; SIZE], place: Place, is_timed: bool) {
+    let rest = &mut record[HEADERS + 69..];
+    rest[..4].copy_from_slice(&place.switch.to_le_bytes());
+    rest[4..6].copy_from_slice(&place.port.to_le_bytes());
+    rest[6] = u8::from(!is_timed);
 }
 
 /// The codepoint as in the IP header.

@@ -125,6 +125,11 @@ impl IntParser {
         &self.stats
     }
 
+    /// The bytes of the last packet in which INT headers were found, without these. Checksums are not corrected.
+    pub fn without_int(&self) -> &[u8] {
+        &self.original
+    }
+
     /// Parses the start of a packet from a report. Its size is that in its headers.
     pub fn parse_truncated<'a>(&mut self, packet: &Truncated<'a>) -> IntPacket<'a> {
         self.parse(packet.link, None, packet.bytes)

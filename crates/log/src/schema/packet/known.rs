@@ -85,3 +85,11 @@ pub fn fill_known(record: &mut [u8; SIZE], known: &Known) {
     }
     to.put(16, to.has.to_be_bytes());
 }
+
+/// Writes into the record of a packet what distinguishes it from others of its flow, beside its TCP header: the identification of IPv4, and the length of its payload.
+pub fn fill_identity(record: &mut [u8; SIZE], ip_id: u32, payload: u32) {
+    let has = u16::from_be_bytes([record[16], record[17]]);
+    let mut to = Writer { record, has };
+    to.put(80, ip_id.to_le_bytes());
+    to.put(124, payload.to_le_bytes());
+}
