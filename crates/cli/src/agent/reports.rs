@@ -9,7 +9,7 @@ use crate::outcome::{Outcome, print};
 use crate::terminal::note;
 use anyhow::{Context, Result};
 use queuescope_fleet::agent::{LeftOutReasons, Served};
-use queuescope_ingest::records::{Frames, Records};
+use queuescope_ingest::records::Frames;
 use queuescope_ingest::{CaptureInput, Stop};
 use queuescope_log::queued;
 use queuescope_monitor::Stopped;

@@ -115,9 +115,10 @@ pub enum Fleet {
     ///
     /// Each host evaluates the question on its own records. The answer names the hosts whose part is missing.
     Query(FleetQuery),
-    /// Show the way of a packet through the queues of all hosts: how long it waited in each, and what left it meanwhile.
+    /// Show the way of a packet through the queues of all hosts and switches: how long it waited in each, and which flows made it wait.
     ///
-    /// Of the packets that match, it is the one that waited longest in one queue. It asks the hosts that record queues (live --log --credentials).
+    /// Of the packets that match, it is the one that waited longest in one queue. It asks the members that record queues: live --log --credentials, and agent
+    /// with --int, --int-capture or --departures.
     Why(FleetWhy),
     /// Print the alerts of all hosts, a line of JSON each.
     Alerts(FleetAlerts),

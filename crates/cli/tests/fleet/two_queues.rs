@@ -10,7 +10,7 @@ const CLOSE: i64 = 100_000;
 const BURST: u16 = 40;
 const BURSTS: u16 = 25;
 
-/// A source, two routers and a destination. The routers have a queue towards the next, and a cable beside it for what they tell the coordinator.
+/// A source, two routers and a destination. The routers have a queue towards the next, and a cable beside it for their messages to the coordinator.
 struct Road {
     source: Namespace,
     routers: [Namespace; 2],

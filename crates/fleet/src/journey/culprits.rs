@@ -1,6 +1,6 @@
 //! Who made a packet wait in a queue: its direct, indirect and original culprits, as `queuescope why` has them.
 //!
-//! The departures since the queue was last empty are asked for, from the packet backwards, and given to the same log that `why` uses.
+//! The client requests the departures since the queue was last empty, from the packet backwards, and gives them to the same log that `why` uses.
 
 use super::ask::{Asking, Question};
 use super::visit::{FLOW, Visit, flow_text};
@@ -11,7 +11,7 @@ use queuescope_meter::{Culprits, Departed, Dropped, QueueLog, Ranking};
 use queuescope_wire::{ByteCount, Class, FlowId, Nanos, PacketId};
 use std::collections::BTreeMap;
 
-/// The most departures of a queue that are asked for.
+/// The most departures of a queue that the client requests.
 const MOST: usize = 200_000;
 /// What a departure is: these, and then the flow.
 const DEPARTURE: [&str; 4] = ["dequeued", "enqueued", "packet", "occupied"];
