@@ -73,7 +73,7 @@ async fn to_coordinator(bytes: &[u8]) {
         }
     }
     for mut message in messages::<FromAgent>(bytes) {
-        // Replies to what was asked are rare by chance.
+        // Replies to the cut and the question are rare by chance.
         match &mut message.message {
             Some(from_agent::Message::Frozen(frozen)) if frozen.cut % 2 == 0 => frozen.cut = cut,
             Some(from_agent::Message::Thawed(thawed)) if thawed.cut % 2 == 0 => thawed.cut = cut,

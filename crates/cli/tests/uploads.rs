@@ -69,7 +69,7 @@ fn a_folder_is_uploaded_once_and_only_then_deleted() {
     let first = printed(place.upload(), 0);
     assert!(first.starts_with("1 volume (") || first.starts_with("2 volumes ("), "{first}");
     let before = place.objects();
-    assert!(printed(place.upload(), 0).starts_with("0 volumes (0B) uploaded in file:///"));
+    assert!(printed(place.upload(), 0).starts_with("0 volumes (0 B) uploaded in file:///"));
     assert_eq!(place.objects(), before);
     // The next volume is the oldest that is not uploaded.
     place.record("data/formats/ipv6-http.pcap");

@@ -127,6 +127,20 @@ impl Schema {
             && attributes.iter().zip(&other.attributes).all(is_same)
     }
 
+    /// Whether records of `other` begin with records of this schema, and have further attributes behind them, as those of a later version do.
+    pub fn is_beginning_of(&self, other: &Self) -> bool {
+        let is_there = |attribute: &Attribute| {
+            let Attribute { name, aliases, kind, place, view, values, doc: _ } = attribute;
+            other.find(name).map(|id| other.attribute(id)).is_some_and(|later| {
+                (aliases, kind, place, view) == (&later.aliases, &later.kind, &later.place, &later.view)
+                    && values.iter().all(|value| later.values.contains(value))
+            })
+        };
+        (&self.name, &self.time, &self.sort) == (&other.name, &other.time, &other.sort)
+            && self.record_size < other.record_size
+            && self.attributes.iter().all(is_there)
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

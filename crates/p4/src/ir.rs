@@ -43,6 +43,7 @@ mod operation;
 mod pair;
 mod parsed;
 mod print;
+mod refusal;
 mod table;
 mod trace;
 mod uses;
@@ -58,9 +59,8 @@ pub use interpreter::{Interpreter, PacketFate, PacketReport};
 pub use operation::Operation;
 pub use pair::{Half, PairAction, PairCondition, PairOutput};
 pub use parsed::ParsedFrame;
-pub use print::{
-    Architecture, Forwarding, TestBuild, print, print_entries, print_forwarding, print_p4runtime, refusal,
-};
+pub use print::{Architecture, Forwarding, TestBuild, print, print_entries, print_forwarding, print_p4runtime};
+pub use refusal::refusal;
 pub use table::{ActionTable, MatchTable, TableAction, TableEntries};
 pub use trace::{Leaving, Passing, REPLAY, Sighting, Tap, Trace, TracePacket, passing, sightings, wandering};
 pub use validate::InvalidProgram;

@@ -38,6 +38,9 @@ pub enum Error {
         /// The error of the system call.
         why: io::Error,
     },
+    /// The folder's records cannot name a switch.
+    #[error("{} was begun by an earlier version, and its records do not name switches: record reports in another folder", .0.display())]
+    NoSwitches(PathBuf),
     /// A text is wrong; the error shows where.
     #[error(transparent)]
     Text(#[from] TextError),

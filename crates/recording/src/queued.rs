@@ -6,7 +6,7 @@ use crate::keep_options::KeepOptions;
 use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
 use queuescope_analysis::Lasting;
-use queuescope_archive::Recorder;
+use queuescope_archive::{Recorder, schema};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Frames;
 use queuescope_log::{packet, queued};
@@ -24,18 +24,27 @@ use std::sync::Arc;
 pub struct QueuedLog {
     recording: Recording,
     record: Box<[u8; queued::SIZE]>,
+    /// The bytes of a record that the folder has: in one of an earlier version, not all.
+    size: usize,
 }
 
 impl QueuedLog {
     /// Opens or makes a folder, so that one that cannot be recorded to fails before the work is done. Packets that cannot be kept later are
-    /// counted, and are not an error.
+    /// counted, and are not an error. A folder of an earlier version goes on as it is: its records lack the last attributes.
     ///
     /// # Errors
     /// Fails if it cannot be recorded to.
     pub fn open(path: &Path, keeping: &KeepOptions, notes: Notes) -> Result<Self, Error> {
-        let recording = Recording::open(path, queued::schema(), keeping, None, notes)?;
+        // If the folder cannot be read, the recording says why.
+        let earlier = schema(path).ok().filter(|known| known.is_beginning_of(queued::schema()));
+        let known = earlier.as_ref().unwrap_or(queued::schema());
+        let recording = Recording::open(path, known, keeping, None, notes)?;
         recording.go_on();
-        Ok(Self { recording, record: Box::new([0; queued::SIZE]) })
+        Ok(Self { recording, record: Box::new([0; queued::SIZE]), size: known.record_size() })
+    }
+
+    fn push(&self) -> Result<(), Error> {
+        self.recording.push(&self.record[..self.size])
     }
 
     /// The recorder, for readers in other threads. [`finish`](Self::finish) fails while one of these is left.
@@ -49,7 +58,7 @@ impl QueuedLog {
     /// Fails if it cannot be kept.
     pub fn departed(&mut self, headers: &[u8; packet::SIZE], departure: &Departure) -> Result<(), Error> {
         queued::fill(&mut self.record, headers, departure, queued::LEFT);
-        self.recording.push(self.record.as_slice())
+        self.push()
     }
 
     /// Records that a packet with these headers was dropped.
@@ -62,18 +71,21 @@ impl QueuedLog {
         let enqueued = dropped.enqueued.unwrap_or(at);
         let left = Departure { packet, queue, enqueued, dequeued: at, backlog_in: none, backlog_out: none };
         queued::fill(&mut self.record, headers, &left, number_of(dropped.reason));
-        self.recording.push(self.record.as_slice())
+        self.push()
     }
 
     /// Records what a switch reported of a packet with these headers.
     ///
     /// # Errors
-    /// Fails if it cannot be kept.
+    /// Fails if it cannot be kept, or if the folder's records have no switches.
     pub fn reported(&mut self, headers: &[u8; packet::SIZE], hop: &SwitchHop) -> Result<(), Error> {
+        if self.size < queued::SIZE {
+            return Err(Error::NoSwitches(self.recording.path().to_owned()));
+        }
         let dropped = if hop.is_dropped { queued::REPORTED } else { queued::LEFT };
         queued::fill(&mut self.record, headers, &hop.departure, dropped);
         queued::fill_place(&mut self.record, hop.place, hop.is_timed);
-        self.recording.push(self.record.as_slice())
+        self.push()
     }
 
     /// Packets that could not be kept so far, once there is an error.

@@ -299,7 +299,10 @@ mod tests {
     fn columns_are_found_in_any_order_and_case() {
         let there = names("Dequeued x ENQUEUED size flow");
         let places = ColumnPositions::find(&Columns::default(), &there, "t").unwrap();
-        assert_eq!(places, ColumnPositions { flow: vec![4], size: 3, enqueued: 2, dequeued: 0, class: None });
+        assert_eq!(
+            places,
+            ColumnPositions { flow: vec![4], size: 3, enqueued: 2, dequeued: 0, class: None, identity: [None; 4] }
+        );
         let there = names("flow size Size enqueued dequeued class");
         let places = ColumnPositions::find(&Columns::default(), &there, "t").unwrap();
         assert_eq!((places.size, places.class), (1, Some(5)));

@@ -93,8 +93,8 @@ pub(super) struct Threads {
 
 /// How long the writing thread sleeps if no writer waits for it.
 const PAUSE: Duration = Duration::from_millis(1);
-/// After so many of these pauses without records it sleeps until one comes, but no longer than this: it could miss a writer that comes just
-/// then.
+/// After this number of pauses without records it sleeps until one comes, but no longer than the second of these: it could miss a writer that
+/// comes just then.
 const EMPTY_PAUSES: u32 = 16;
 const LONG_PAUSE: Duration = Duration::from_millis(100);
 

@@ -16,7 +16,6 @@ use queuescope_recording::{QueuedLog, TableLog};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_table::TableOptions;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -14,9 +14,12 @@ use std::path::PathBuf;
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
 #[command(mut_arg("log_memory", |arg| arg.long("memory")), mut_arg("log_index", |arg| arg.long("index")))]
-// Records of a queue have no triggers yet, and its reports are not captured.
+// Records of a queue have no triggers yet, and are not uploaded; its reports are not captured.
 #[command(group(clap::ArgGroup::new("of_interface")
-    .args(["interface", "cpu", "chosen", "inner", "filter", "aggregate", "trigger", "definitions"]).multiple(true)
+    .args([
+        "interface", "cpu", "chosen", "inner", "filter", "aggregate", "trigger", "definitions", "upload", "act",
+    ])
+    .multiple(true)
     .conflicts_with_all(["int", "int_capture", "departures"])))]
 #[command(
     after_help = "Exit status: 0 if all went well; 1 if packets were not written (they are counted); 2 if nothing could be recorded, or if the coordinator refused this host. SIGINT and SIGTERM end the agent, and what was captured is written.\n\n\
@@ -37,7 +40,7 @@ pub struct Agent {
     pub direction: DirectionName,
 
     /// Memory for packets that are not read yet, from 1MiB to 4GiB
-    #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = ring)]
+    #[arg(long, value_name = "BYTES", default_value = "8MiB", value_parser = ring)]
     pub buffer: ByteCount,
 
     /// The most processor time to take, as a part of one core: 15%. Beyond it, one of 2, 4, 8 and so on packets is recorded, and the others are counted [default:

@@ -51,7 +51,7 @@ impl Pair {
         Self { dir, home, coordinator, agent }
     }
 
-    /// Makes the trigger fire until the host has so many alerts.
+    /// Makes the trigger fire until the host has this number of alerts.
     fn raise(&self, host: &Namespace, alerts: usize) {
         let file = self.dir.path().join("log/alerts.jsonl");
         host.run(move || {
@@ -77,7 +77,7 @@ impl Pair {
         (output.status.code(), String::from_utf8(output.stdout).expect("it is text"))
     }
 
-    /// Waits until the coordinator has so many alerts: they are those of the host, each once and in order.
+    /// Waits until the coordinator has this number of alerts: they are those of the host, each once and in order.
     fn wait_for_alerts(&self, core: &Namespace, alerts: usize) {
         let stored = until("the alerts come", || {
             let stored = times(&self.fleet(core, "alerts").1);
@@ -146,7 +146,7 @@ fn an_alert_waits_until_the_coordinators_disk_has_room() {
     fill(&disk.path("filler"));
     pair.raise(host, 2);
     // A stream ends when an alert cannot be stored; questions are answered between the attempts.
-    until("the host is asked", || (pair.fleet(core, "query --select count").0 == Some(0)).then_some(()));
+    until("a question is answered meanwhile", || (pair.fleet(core, "query --select count").0 == Some(0)).then_some(()));
     assert_eq!(pair.fleet(core, "alerts").1, "");
     disk.grow();
     pair.wait_for_alerts(core, 2);

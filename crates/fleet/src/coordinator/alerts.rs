@@ -26,7 +26,7 @@ pub struct AlertStore {
     keep: usize,
     /// Alerts that no thread writes yet.
     waiting: Mutex<Vec<Waiting>>,
-    /// Who has it writes all that wait.
+    /// The thread that locks it writes all that wait.
     file: Mutex<AlertFile>,
     kept: Mutex<Kept>,
     /// The number of the last alert.
@@ -95,7 +95,7 @@ impl AlertStore {
         let alerts: Vec<_> = alerts.collect();
         let results: Vec<Written> = alerts.iter().map(|waiting| Arc::clone(&waiting.result)).collect();
         lock(&self.waiting).extend(alerts);
-        // Whoever had the file before may have written these.
+        // The thread that had the file before may have written these.
         let mut file = lock(&self.file);
         if results.iter().any(|result| result.get().is_none()) {
             let waiting = std::mem::take(&mut *lock(&self.waiting));

@@ -100,10 +100,9 @@ fn between(gap: &Gap) -> String {
                 "{by_clocks} by the two clocks; packets that passed both contradict each other, so one clock was set:"
             )
         }
-        _ if there + back > 0 => format!(
-            "{by_clocks} by the two clocks; packets passed both in one direction only, so the time in between and the difference of the clocks cannot be \
-             separated:"
-        ),
+        _ if there + back > 0 => {
+            format!("{by_clocks}, if the two clocks agree (packets passed both in one direction only):")
+        }
         _ => format!("{by_clocks} by the two clocks; nothing shows how far they differ:"),
     }
 }

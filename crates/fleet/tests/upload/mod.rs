@@ -162,14 +162,14 @@ fn a_lost_list_sends_nothing_twice() {
 #[test]
 fn records_with_the_name_of_a_partition_are_refused() {
     let folder = tempfile::tempdir().expect("there is room");
-    let text = "name = \"odd\"\n[[attribute]]\nname = \"host\"\nkind = \"u32\"\n";
+    let text = "name = \"odd\"\n[[attribute]]\nname = \"first_hour\"\nkind = \"u32\"\n";
     let schema = Schema::parse("odd.toml", text).unwrap_or_else(|error| panic!("{error}"));
     let path = folder.path().join("log");
     let (recorder, _) = Recorder::open(&path, &schema, RecorderOptions::default()).expect("there is room");
     recorder.finish().expect("there is room");
     let target = target(Arc::new(InMemory::new()));
     let error = uploader(Uploads::open(&path, target.url()).expect("it is a log"), target).expect_err("it collides");
-    assert!(error.to_string().contains("'host'"), "{error}");
+    assert!(error.to_string().contains("'first_hour'"), "{error}");
 }
 
 #[test]
