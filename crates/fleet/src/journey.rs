@@ -173,7 +173,7 @@ pub async fn journey<E>(
             span: (request.from.map(|from| from.saturating_sub(APART)), request.to.map(|to| to.saturating_add(APART))),
         };
         let visits = asking.rows(&host.name, question, &mut ask).await?.groups;
-        let (of_host, others) = visits_of(visits);
+        let (of_host, others) = visits_of(&visits);
         alike += others;
         for visit in of_host {
             let culprits = asking.culprits(&host.name, &visit, &mut ask).await?;

@@ -23,6 +23,7 @@ pub struct Input {
 /// How an input is turned into departures.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[cfg_attr(feature = "table", expect(clippy::large_enum_variant, reason = "a run has one"))]
 pub enum How {
     /// The input is a capture. Its packets pass a queue that a link of this rate drains.
     Replayed(Rate),

@@ -78,7 +78,7 @@ impl VisitedQueue {
 }
 
 /// The visits of a packet to a host: the longest one to each queue. Others are of packets that look the same; returns their number.
-pub fn visits_of(visits: Vec<Group>) -> (Vec<Visit>, u64) {
+pub fn visits_of(visits: &[Group]) -> (Vec<Visit>, u64) {
     let mut longest: BTreeMap<VisitedQueue, Visit> = BTreeMap::new();
     let mut others = 0;
     for visit in visits.iter().filter_map(|(keys, _)| Visit::of(keys)) {
