@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from capture import NEAR, FAR, PAYLOAD, QUEUESCOPE, number, run, within
+from capture import NEAR, FAR, PAYLOAD, QUEUESCOPE, connect, number, within
 
 TICK = os.sysconf("SC_CLK_TCK")
 # Packets that the sender hands over at once.
@@ -98,13 +98,7 @@ def measure(seconds, rate):
 def main():
     seconds, rate, rounds = (int(word) for word in (sys.argv[1:] + ["10", "100000", "3"][len(sys.argv) - 1:])[:3])
     try:
-        for name in (NEAR, FAR):
-            run("ip", "netns", "add", name)
-        run("ip", "-n", NEAR, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", FAR)
-        for name, device, address in [(NEAR, "near0", "10.9.0.1/24"), (FAR, "far0", "10.9.0.2/24")]:
-            run("ip", "-n", name, "addr", "add", address, "dev", device)
-            run("ip", "-n", name, "link", "set", device, "up")
-            run("ip", "-n", name, "link", "set", "lo", "up")
+        connect(NEAR, FAR)
         reader = within(FAR, sys.executable, "-c", "import socket, time\ns = socket.socket(2, 2)\n"
                         "s.setsockopt(1, 8, 1)\ns.bind(('10.9.0.2', 7000))\ntime.sleep(3600)")
         rows = [measure(seconds, rate) for _ in range(rounds)]

@@ -44,6 +44,17 @@ def run(*words):
     subprocess.run(words, check=True, text=True, capture_output=True)
 
 
+def connect(near, far):
+    """Makes two network namespaces with a cable between them, near0 to far0."""
+    for name in (near, far):
+        run("ip", "netns", "add", name)
+    run("ip", "-n", near, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", far)
+    for name, device, address in [(near, "near0", "10.9.0.1/24"), (far, "far0", "10.9.0.2/24")]:
+        run("ip", "-n", name, "addr", "add", address, "dev", device)
+        run("ip", "-n", name, "link", "set", device, "up")
+        run("ip", "-n", name, "link", "set", "lo", "up")
+
+
 def within(name, *words, **options):
     return subprocess.Popen(["ip", "netns", "exec", name, *map(str, words)], **options)
 
@@ -82,14 +93,10 @@ def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     try:
-        for name in (NEAR, FAR):
-            run("ip", "netns", "add", name)
-        run("ip", "-n", NEAR, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", FAR)
-        for name, device, address in [(NEAR, "near0", "10.9.0.1/24"), (FAR, "far0", "10.9.0.2/24")]:
-            run("ip", "-n", name, "addr", "add", address, "dev", device)
+        connect(NEAR, FAR)
+        for name, device in [(NEAR, "near0"), (FAR, "far0")]:
             run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off",
                 "tx-udp-segmentation", "off")
-            run("ip", "-n", name, "link", "set", device, "up")
         # No process reads the packets: they are discarded early, and no answer is sent.
         reader = within(FAR, sys.executable, "-c", "import socket, time\ns = socket.socket(2, 2)\n"
                         "s.setsockopt(1, 8, 1)\ns.bind(('10.9.0.2', 7000))\ntime.sleep(3600)")

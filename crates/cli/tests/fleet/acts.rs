@@ -83,7 +83,7 @@ fn remove(dir: &Path, name: &str) {
 
 fn agent(dir: &Path, options: &str) -> Background {
     let mut agent = Background::start(dir, &format!("agent near0 --log log --credentials me {options}"));
-    // Notes go on, and nobody reads them here.
+    // The process writes further notes; read them, so that it does not wait.
     let mut notes = agent.says("attached to the coordinator");
     std::thread::spawn(move || std::io::copy(&mut notes, &mut std::io::sink()));
     agent
