@@ -53,7 +53,7 @@ pub fn measure(records: u64, runs: usize) {
                 })
             };
             let (one, batched) = (Some(rate(1)), rate(BATCH));
-            let writers = Some([1, 2].map(|writers| median(runs, || by_clock(&log(), &pool, records, writers))));
+            let writers = Some([1, 2].map(|writers| median(runs, || by_clock(&log(), &pool, records, writers, BATCH))));
             row(
                 &format!("{indexes} indexes, {filters} filters with COUNT"),
                 limit,
@@ -94,12 +94,12 @@ fn row(name: &str, limit: f64, row: &Row) {
 }
 
 /// Million records per second of wall-clock time, shared by a number of writers.
-fn by_clock(log: &Log, pool: &[u8], records: u64, writers: u64) -> f64 {
+pub fn by_clock(log: &Log, pool: &[u8], records: u64, writers: u64, batch: usize) -> f64 {
     let each = records / writers;
     let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..writers {
-            scope.spawn(|| append(log, pool, each, BATCH));
+            scope.spawn(|| append(log, pool, each, batch));
         }
     });
     (each * writers) as f64 / start.elapsed().as_secs_f64() / 1e6

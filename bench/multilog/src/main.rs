@@ -1,4 +1,4 @@
-//! How fast the log is: `multilog ingest|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]`. `multilog folder PATH RECORDS`
+//! How fast the log is: `multilog ingest|writers|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]`. `multilog folder PATH RECORDS`
 //! records a folder to query.
 //!
 //! Headers of 54 bytes, addresses of a /24 and ports of ten values, or a million flows.
@@ -14,6 +14,7 @@ mod line;
 mod queries;
 mod traffic;
 mod triggers;
+mod writers;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -28,6 +29,7 @@ fn main() {
     let number = |at: usize, default: u64| arguments.get(at).map_or(Some(default), |text| text.parse().ok());
     let measure: fn(u64, usize) = match what {
         "ingest" => ingest::measure,
+        "writers" => writers::measure,
         "line" => line::measure,
         "latency" => latency::measure,
         "triggers" => triggers::measure,
@@ -35,7 +37,11 @@ fn main() {
         "checks" => checks::measure,
         "disk" => disk::measure,
         "archive" => archive::measure,
-        _ => return eprintln!("multilog ingest|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]"),
+        _ => {
+            return eprintln!(
+                "multilog ingest|writers|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]"
+            );
+        }
     };
     match (number(1, if what == "queries" { 50_000_000 } else { 20_000_000 }), number(2, 5)) {
         (Some(records), Some(runs @ 1..)) => measure(records, runs as usize),
@@ -59,7 +65,10 @@ fn seconds(clock: ClockId) -> f64 {
 }
 
 fn median(runs: usize, mut run: impl FnMut() -> f64) -> f64 {
-    let mut values: Vec<_> = (0..runs).map(|_| run()).collect();
+    median_of((0..runs).map(|_| run()).collect())
+}
+
+fn median_of(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    values[runs / 2]
+    values[values.len() / 2]
 }
