@@ -1,10 +1,11 @@
 //! How exact ConQuest is when it sees a router only through taps: the curve of the paper's figure 13.
 //!
-//! `cargo run --release -p queuescope-cli --example tap_curve -- CAPTURE RATE LIMIT`
+//! `cargo run --release -p queuescope-cli --example tap_curve -- CAPTURE RATE LIMIT [SNAPSHOTS]`
 //!
 //! The capture passes a FIFO. Taps with clocks of their own capture two of the three links into it, and the link out of it.
 //! The captures are matched, and the departures go through ConQuest with the parameters of the paper's prototype: four snapshots of
-//! two rows and 64 columns, a window of a quarter of the longest delay, and a tau of an eighth. The truth comes from the queue
+//! two rows and 64 columns, a window of a quarter of the longest delay, and a tau of an eighth. SNAPSHOTS is another number of them, each
+//! with its part of the longest delay. The truth comes from the queue
 //! itself. A flow contributes if it has at least alpha of the queue. A packet is reported if its estimate is at least a threshold, in
 //! multiples of alpha, of what left according to the taps while the packet waited.
 //!
@@ -33,12 +34,16 @@ use tap_through_switch::{processed, through_switch};
 const ALPHAS: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
 /// The threshold of a report, in multiples of alpha.
 const THRESHOLDS: [f64; 9] = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
+/// The snapshots of the paper's prototype.
 const SNAPSHOTS: usize = 4;
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [capture, rate, limit] = args.as_slice() else { bail!("usage: tap_curve CAPTURE RATE LIMIT") };
+    let [capture, rate, limit, snapshots @ ..] = args.as_slice() else {
+        bail!("usage: tap_curve CAPTURE RATE LIMIT [SNAPSHOTS]")
+    };
     let (rate, limit): (Rate, Limit) = (rate.parse()?, limit.parse()?);
+    let snapshots = snapshots.first().map_or(Ok(SNAPSHOTS), |number| number.parse())?;
     let pair_params = PairParams {
         rate,
         limit,
@@ -67,13 +72,14 @@ fn main() -> Result<()> {
     }
     let possible = pair.truth.iter().filter(|truth| truth.link < TAPPED && truth.dequeued.is_some()).count();
     println!("{possible} packets passed a tapped link and the queue");
-    curves(&pair.truth, &log.seen);
+    curves(&pair.truth, &log.seen, snapshots);
     let one_clock = PairParams { behind: Clock::default(), second: Clock::default(), ..pair_params };
-    curves_of_a_switch(&Pair::make(Path::new(capture), one_clock)?)
+    curves_of_a_switch(&Pair::make(Path::new(capture), one_clock)?, snapshots)
 }
 
-/// The same through a switch. It counts the lengths of IP packets, so that shares are of those.
-fn curves_of_a_switch(pair: &Pair) -> Result<()> {
+/// The same through a switch. It counts the lengths of IP packets, so the truth is in those, too: in bytes of frames, flows of small packets have a
+/// larger share.
+fn curves_of_a_switch(pair: &Pair, snapshots: usize) -> Result<()> {
     let longest = longest(&pair.truth);
     let tau = Nanos(longest.0 / 8);
     let left: Option<Vec<_>> = pair
@@ -81,16 +87,16 @@ fn curves_of_a_switch(pair: &Pair) -> Result<()> {
         .iter()
         .map(|record| {
             let truth = pair.truth[record.id];
-            Some((truth.size, truth.digest, Some(truth.enqueued), truth.dequeued?))
+            Some((ip_length(&record.data), truth.digest, Some(truth.enqueued), truth.dequeued?))
         })
         .collect();
     let true_parts = exact(&left.context("a packet left that did not leave")?);
     for estimator in [Estimator::Inner, Estimator::Outer] {
         let usual = ConQuestLegacyParams::default();
-        // The power of two that is nearest to a quarter of the longest delay.
-        let quarter = (longest.0 / SNAPSHOTS as u64).max(1);
-        let window = [1 << quarter.ilog2(), 2 << quarter.ilog2()].into_iter().min_by_key(|it| quarter.abs_diff(*it));
-        let sketch = ConQuestParams { window: Nanos(window.unwrap_or(1)), ..usual.tapped.sketch.clone() };
+        // The power of two that is nearest to a snapshot's part of the longest delay.
+        let part = (longest.0 / snapshots as u64).max(1);
+        let window = [1 << part.ilog2(), 2 << part.ilog2()].into_iter().min_by_key(|it| part.abs_diff(*it));
+        let sketch = ConQuestParams { window: Nanos(window.unwrap_or(1)), snapshots, ..usual.tapped.sketch.clone() };
         // All packets with a delay are reported, so that each has an estimate.
         let (max_delay, none) = (Nanos(longest.0 * 2), Nanos::ZERO);
         let tapped = TappedConQuestParams { sketch, estimator, max_delay, tau: none, threshold: 0, ..usual.tapped };
@@ -101,15 +107,14 @@ fn curves_of_a_switch(pair: &Pair) -> Result<()> {
             .egress
             .iter()
             .map(|record| {
-                let size = ParsedFrame::new(&record.data).input(Input::IpLength) as u32;
                 let from = switched.delays.get(&record.id).map(|delay| record.time - *delay);
-                (size, pair.truth[record.id].digest, from, record.time)
+                (ip_length(&record.data), pair.truth[record.id].digest, from, record.time)
             })
             .collect();
         let estimates: Vec<_> =
             pair.egress.iter().map(|record| switched.estimates.get(&record.id).map(|it| u64::from(*it))).collect();
         println!(
-            "\n### conquest-legacy, {estimator}, {SNAPSHOTS} snapshots of 2 rows and 64 columns, window {}\n",
+            "\n### conquest-legacy, {estimator}, {snapshots} snapshots of 2 rows and 64 columns, window {}\n",
             params.tapped.sketch.window
         );
         println!(
@@ -119,6 +124,11 @@ fn curves_of_a_switch(pair: &Pair) -> Result<()> {
         curve(&true_parts, &exact(&tapped), &estimates, &tapped, tau);
     }
     Ok(())
+}
+
+/// What the program counts of a frame.
+fn ip_length(frame: &[u8]) -> u32 {
+    ParsedFrame::new(frame).input(Input::IpLength) as u32
 }
 
 fn longest(truth: &[Truth]) -> Nanos {
@@ -160,9 +170,9 @@ fn exact(departures: &[(u32, u64, Option<Nanos>, Nanos)]) -> Vec<Option<Part>> {
     departures.iter().map(part).collect()
 }
 
-fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)]) {
+fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)], snapshots: usize) {
     let longest = longest(truth);
-    let (tau, window) = (Nanos(longest.0 / 8), Nanos(longest.0.div_ceil(SNAPSHOTS as u64).max(1)));
+    let (tau, window) = (Nanos(longest.0 / 8), Nanos(longest.0.div_ceil(snapshots as u64).max(1)));
     // The egress capture has all departures, in their order.
     let left: Vec<_> = seen
         .iter()
@@ -184,14 +194,14 @@ fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)]) {
         })
         .collect();
     let tap_parts = exact(&tapped);
-    let fitted = ConQuestParams::fit(longest, ByteCount(65_536), SNAPSHOTS, Some(2), Expiry::Tag).expect("it fits");
+    let fitted = ConQuestParams::fit(longest, ByteCount(65_536), snapshots, Some(2), Expiry::Tag).expect("it fits");
     println!("\nlongest delay {longest}, tau {tau}, window {window}");
     let name = |what: &str| println!("\n### {what}\n");
     name("exact counts of what the taps saw");
     let exactly: Vec<_> = tap_parts.iter().map(|part| part.map(|(own, _)| own)).collect();
     curve(&true_parts, &tap_parts, &exactly, &tapped, tau);
     for estimator in Estimator::ALL {
-        name(&format!("{estimator}, {SNAPSHOTS} snapshots of 2 rows and 64 columns"));
+        name(&format!("{estimator}, {snapshots} snapshots of 2 rows and 64 columns"));
         let params = ConQuestParams { window, columns: 64, ..fitted.clone() };
         let mut sketch = ConQuest::new(params).expect("the dimensions are possible");
         let estimate = |&(size, digest, from, to): &(u32, u64, Option<Nanos>, Nanos)| match from {
