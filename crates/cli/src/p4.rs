@@ -82,7 +82,8 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
     writeln!(
         out,
         "\nyes: as it is; other: with a workaround; no: not possible. For an algorithm that does not fit, stages are those it would take.\n\
-         program: whether p4 generate writes it for this switch, in this size; -: no program is written for the algorithm, or for the switch.\n\
+         program: whether p4 generate writes it for this switch, in this size (ConQuest may need a longer window); -: no program is written for the\n\
+         algorithm, or for the switch.\n\
          Give the name of an algorithm for the reasons and the stages."
     )
 }

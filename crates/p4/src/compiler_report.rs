@@ -4,7 +4,7 @@
 
 use crate::Used;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Error, IgnoredAny};
 
 /// The resources that a compiled program takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +47,14 @@ impl CompilerReport {
     /// Reads the contents of `resources.json` and `metrics.json`.
     ///
     /// # Errors
-    /// Fails if one of them is not in the known format.
+    /// Fails if one of them is not in the known format, or if they are of different runs of the compiler.
     pub fn from_json(resources: &str, metrics: &str) -> serde_json::Result<Self> {
         let resources: Resources = serde_json::from_str(resources)?;
         let metrics: Metrics = serde_json::from_str(metrics)?;
+        if resources.run_id != metrics.run_id {
+            let (one, other) = (resources.program_name, metrics.program_name);
+            return Err(serde_json::Error::custom(format!("the logs are of different runs: of {one} and of {other}")));
+        }
         let mut stages: Vec<CompiledStage> = Vec::new();
         for stage in resources.resources.mau.mau_stages {
             let number = usize::from(stage.stage_number);
@@ -93,6 +97,8 @@ impl CompilerReport {
 
 #[derive(Deserialize)]
 struct Resources {
+    program_name: String,
+    run_id: String,
     resources: OfChip,
 }
 
@@ -200,6 +206,7 @@ impl MauStage {
 #[derive(Deserialize)]
 struct Metrics {
     program_name: String,
+    run_id: String,
     compiler_version: String,
     phv: Phv,
 }
@@ -241,10 +248,13 @@ mod tests {
     }
 
     fn resources(stages: &[String]) -> String {
-        format!(r#"{{"resources": {{"mau": {{"nStages": 12, "mau_stages": [{}]}}}}}}"#, stages.join(", "))
+        format!(
+            r#"{{"program_name": "late.p4", "run_id": "1", "resources": {{"mau": {{"nStages": 12, "mau_stages": [{}]}}}}}}"#,
+            stages.join(", ")
+        )
     }
 
-    const METRICS: &str = r#"{"program_name": "late.p4", "compiler_version": "9.13.4", "phv": {
+    const METRICS: &str = r#"{"program_name": "late.p4", "run_id": "1", "compiler_version": "9.13.4", "phv": {
         "normal": [{"bit_width": 32, "containers_occupied": 7}, {"bit_width": 8, "containers_occupied": 5}],
         "tagalong": [{"bit_width": 8, "containers_occupied": 2}, {"bit_width": 16, "containers_occupied": 3}]}}"#;
 
@@ -270,6 +280,13 @@ mod tests {
         let found: Vec<_> = report.containers.iter().map(|it| (it.bits, it.normal, it.tagalong)).collect();
         assert_eq!(found, [(8, 5, 2), (16, 0, 3), (32, 7, 0)]);
         assert!(report.stages.is_empty());
+    }
+
+    #[test]
+    fn logs_of_different_runs_are_not_read_together() {
+        let other = METRICS.replace("late.p4", "other.p4").replace(r#""run_id": "1""#, r#""run_id": "2""#);
+        let error = CompilerReport::from_json(&resources(&[]), &other).map_err(|error| error.to_string());
+        assert_eq!(error, Err("the logs are of different runs: of late.p4 and of other.p4".to_owned()));
     }
 
     #[test]

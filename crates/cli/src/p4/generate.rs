@@ -122,7 +122,9 @@ fn list() -> Result<String> {
         let [v1model, tna] = Architecture::ALL.map(cell);
         let _ = writeln!(list, "{:<18}  {v1model:>7}  {tna:>3}  {}", steps.name(), steps.about());
     }
-    list.push_str("\nThose with no for both are known to p4 fit as steps only: they cannot be run or generated yet.\n");
+    let without = algorithms::NAMES.iter().filter(|name| !algorithms::EXECUTABLE.contains(name));
+    let without: Vec<_> = without.map(|name| format!("{name} ({})", forms(name).join(", "))).collect();
+    let _ = writeln!(list, "\nWithout a program, and what a switch can have of each: {}.", without.join("; "));
     Ok(list)
 }
 
@@ -174,7 +176,7 @@ fn parameters(name: &str, set: &[String]) -> Result<Parameters> {
 /// The same, with parameters of scenarios that the program does not have.
 fn parsed(name: &str, set: &[String]) -> Result<Parameters> {
     if !algorithms::EXECUTABLE.contains(&name) {
-        bail!("{name} is known as steps only, and cannot be generated yet: --list shows which algorithms can");
+        return Err(without_program(name));
     }
     if let Some(printqueue) = PrintQueue::named(name) {
         return Ok(Parameters::PrintQueue(printqueue.with(set)?));
@@ -189,6 +191,25 @@ fn parsed(name: &str, set: &[String]) -> Result<Parameters> {
         return Ok(Parameters::Stands(Box::new(Stands::with(set)?)));
     }
     Ok(Parameters::Management(management(name, set)?))
+}
+
+/// Why an algorithm has no program, and the programs that a switch can have of it.
+fn without_program(name: &str) -> anyhow::Error {
+    let steps = algorithms::all(Dimensions::default()).into_iter().find(|steps| steps.name() == name);
+    let fit = steps.map(|steps| Fit::new(&steps, &Target::tofino()));
+    let infeasible = fit.iter().flat_map(|fit| &fit.aspects).filter(|(_, verdict)| verdict.grade == Grade::Infeasible);
+    let why = infeasible.flat_map(|(_, verdict)| &verdict.reasons).next();
+    let why = why.map_or("its steps have no integer form here".to_owned(), ToString::to_string);
+    anyhow!("{name} has no program: {why}; programs of it for a switch: {}", forms(name).join(", "))
+}
+
+/// The programs that a switch can have of an algorithm that has none of its name.
+fn forms(name: &str) -> Vec<&'static str> {
+    let is_form = |program: &&&str| match name {
+        "pi2" => **program == "egress-pi",
+        _ => program.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')),
+    };
+    algorithms::EXECUTABLE.iter().filter(is_form).copied().collect()
 }
 
 /// The parameters of scenarios.

@@ -5,6 +5,7 @@ use super::{BOLD, DIM};
 use crate::args::P4Report as Args;
 use crate::outcome::{Outcome, print};
 use crate::paths::read_text;
+use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_p4::{CompiledStage, CompilerReport, Fit, Placement, Target, Used};
 use queuescope_report::json;
@@ -45,7 +46,7 @@ fn compiled(folder: &Path) -> Result<CompilerReport> {
     };
     let (resources, metrics) = (log("resources.json")?, log("metrics.json")?);
     let report = CompilerReport::from_json(&resources, &metrics)
-        .with_context(|| format!("{} has logs in a format that is not known here", logs.display()))?;
+        .with_context(|| format!("{} has logs that cannot be read together", logs.display()))?;
     if report.stages.is_empty() {
         bail!("{} has logs of a program without a table in any stage: the compiler failed", logs.display());
     }
@@ -66,8 +67,24 @@ fn placement(args: &Args, compiled: &str, target: &Target) -> Result<Result<Plac
         Some(program) if program.name() != compiled => {
             bail!("{} has the program {}, and the logs are of {compiled}", path.display(), program.name())
         }
-        Some(program) => Fit::new(&program.steps(), target).placement.ok_or("the program cannot be placed"),
+        Some(program) => {
+            note_age(path, &args.folder);
+            Fit::new(&program.steps(), target).placement.ok_or("the program cannot be placed")
+        }
     })
+}
+
+/// A note if the program was written after it was compiled: with other parameters, both columns are of different programs.
+fn note_age(program: &Path, folder: &Path) {
+    let changed = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+    if let (Some(written), Some(compiled)) = (changed(program), changed(&folder.join("pipe/logs/resources.json")))
+        && written > compiled
+    {
+        note(&format!(
+            "{} is newer than what the compiler made of it: compile it again, or the columns may be of different programs",
+            program.display()
+        ));
+    }
 }
 
 fn text(

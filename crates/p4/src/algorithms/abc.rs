@@ -76,6 +76,10 @@ pub fn abc_at_border(name: &str, params: &AbcParams, border: &[u16]) -> Result<O
         (None, false) => None,
         (Some(aqm), _) => match SwitchAqmParams::nearest(&aqm) {
             Some(nearest) => Some(nearest),
+            None if !SwitchAqmParams::MEMORY.contains(&aqm.memory) && name != median => {
+                let why = "must be 340 us to 22 s: it becomes 2^1 to 2^16 packets, at 4170 packets/s";
+                return fail(name, "aqm.memory", why);
+            }
             None => {
                 let why = "must have whole numbers below 512, with gamma a power of two from 4 to 256: a switch shifts";
                 return fail(name, "aqm", why);

@@ -132,15 +132,14 @@ fn check(params: &ConQuestLegacyParams) -> Result<(), InvalidProgram> {
     if sketch.rows > FOR_SNAPSHOTS {
         return fail("rows", "must be 1 or 2: the packet's hash takes two more hash functions");
     }
-    let ports: Vec<_> = params.ingress.iter().copied().chain([params.egress, params.collector]).collect();
-    if ports.iter().any(|port| *port >= 1 << Input::ArrivalPort.bits()) {
-        return fail("ports", "must be 0 to 511");
+    let named = [("ingress", &*params.ingress), ("egress", &[params.egress]), ("collector", &[params.collector])];
+    let is_too_high = |port: &u16| *port >= 1 << Input::ArrivalPort.bits();
+    if let Some((key, _)) = named.iter().find(|(_, ports)| ports.iter().any(is_too_high)) {
+        return fail(key, "must be 0 to 511");
     }
+    let ports: Vec<_> = named.iter().flat_map(|(_, ports)| *ports).collect();
     if params.ingress.is_empty() || ports.iter().collect::<BTreeSet<_>>().len() < ports.len() {
-        return fail(
-            "ports",
-            "must be at least one of links in, one of the link out and one of the collector, all different",
-        );
+        return fail("ingress", "must be at least one port, all of them other ones than egress and collector");
     }
     Ok(())
 }

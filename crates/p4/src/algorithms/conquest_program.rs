@@ -253,10 +253,16 @@ impl Limits {
                 "must be a threshold or steps: a switch approximates other functions by steps (section 4.2)",
             );
         }
-        if let Curve::Steps(steps) = &params.curve
-            && steps.steps().last().is_some_and(|step| step.from > LAST_STEP)
-        {
-            return fail("curve", "must have its last step below 4294901760");
+        if let Curve::Steps(steps) = &params.curve {
+            if steps.steps().is_empty() {
+                return fail("curve.steps.steps", "must have a step: without one, the program never acts");
+            }
+            if steps.steps().last().is_some_and(|step| step.from > LAST_STEP) {
+                return fail("curve", "must have its last step below 4294901760");
+            }
+            if params.threshold != ConQuestAqmParams::default().threshold {
+                return fail("threshold", "has no effect beside steps: leave it out");
+            }
         }
         // Weights are whole numbers.
         let threshold = params.threshold.ceil();

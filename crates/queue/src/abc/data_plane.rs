@@ -7,6 +7,7 @@
 
 use super::{Activity, ActivityAqmParams, MeterParams};
 use queuescope_wire::{Nanos, Rate};
+use std::ops::RangeInclusive;
 
 #[cfg(test)]
 mod tests;
@@ -229,16 +230,22 @@ impl SwitchAqmParams {
     /// The longest queue that is distinguished, in packets.
     pub const LONGEST: u32 = (1 << 9) - 1;
 
-    /// The AQM with these parameters; `None` if they are not whole numbers, gamma is not a power of two from 4 to 256, or
-    /// a length is above [`LONGEST`](Self::LONGEST). The memory becomes a number of packets, at the 4170 packets/s of section
-    /// 5.1.
+    /// The memories that a shift from 1 to 16 comes near.
+    pub const MEMORY: RangeInclusive<Nanos> = Nanos(340_000)..=Nanos(22_000_000_000);
+
+    /// The AQM with these parameters; `None` if they are not whole numbers, gamma is not a power of two from 4 to 256,
+    /// a length is above [`LONGEST`](Self::LONGEST), or the memory is not one of [`MEMORY`](Self::MEMORY). The memory becomes a number of packets, the
+    /// nearest power of two at the 4170 packets/s of section 5.1.
     pub fn nearest(params: &ActivityAqmParams) -> Option<Self> {
         let whole = |length: f64| {
             (length.fract() == 0.0 && (0.0..=Self::LONGEST.into()).contains(&length)).then_some(length as u32)
         };
         let gamma = whole(params.gamma).filter(|gamma| gamma.is_power_of_two() && (4..=256).contains(gamma))?;
-        let packets = (params.memory.0 as f64 * 1e-9 * PAPERS_PACKETS).max(1.0);
-        let shift = libm::log2(packets).round().clamp(1.0, 16.0) as u32;
+        if !Self::MEMORY.contains(&params.memory) {
+            return None;
+        }
+        let packets = params.memory.0 as f64 * 1e-9 * PAPERS_PACKETS;
+        let shift = libm::log2(packets).round() as u32;
         Some(Self {
             least: whole(params.least)?,
             base: whole(params.base)?,

@@ -213,9 +213,10 @@ const MAKEFILE_OF_TNA: &str = "\
 # Compiles the program with p4c (https://github.com/p4lang/p4c): make -f NAME.mk, or make -f NAME.mk P4C=/path/to/p4c.
 P4C ?= p4c
 
-NAME.tofino: NAME.p4
+# The compiler makes the folder before it knows whether the program compiles, and this file last.
+NAME.tofino/pipe/tofino.bin: NAME.p4
 CHECK
-\t$(P4C) --target tofino --arch tna -g -o $@ $<
+\t$(P4C) --target tofino --arch tna -g -o NAME.tofino $<
 ";
 
 const MAKEFILE_OF_V1MODEL: &str = "\
@@ -227,10 +228,10 @@ SIMPLE_SWITCH_CLI ?= simple_switch_CLI
 
 NAME.json: NAME.p4
 CHECK
-\t$(P4C) --target bmv2 --arch v1model --p4runtime-files NAME.p4info.txt -o . $<
+\t$(P4C) --target bmv2 --arch v1model --p4runtime-files NAME.p4info.txtpb -o . $<
 
 # The compiler writes both.
-NAME.p4info.txt: NAME.json ;
+NAME.p4info.txtpb: NAME.json ;
 
 # The test build: inputs and random numbers come in a header, and decisions leave in it.
 test: NAME.test.json
@@ -287,8 +288,9 @@ GENERATED
 ";
 
 const README_OF_GENERATED: &str = "
-BMv2 has no packet generator. Send a frame with the EtherType 0x88b5 to the switch for each port every PERIOD: without
-them, the program does not do what generated packets do (NAME.p4 says what that is).
+BMv2 has no packet generator. Send a frame with the EtherType 0x88b5 for each port every PERIOD, to an address that is
+forwarded to that port: others are dropped. Without these frames, the program does not do what generated packets do
+(NAME.p4 says what that is). BMv2 is too slow for short periods: fewer columns, or longer windows, need fewer frames.
 ";
 
 const README_OF_BORDER: &str = "
@@ -300,7 +302,7 @@ const README: &str = "\
 The program
 
 NAME.p4\tfor BMv2's simple_switch
-NAME.mk\tcompiles it with p4c (make -f NAME.mk): NAME.json, and NAME.p4info.txt for P4Runtime
+NAME.mk\tcompiles it with p4c (make -f NAME.mk): NAME.json, and NAME.p4info.txtpb for P4Runtime
 ENTRIES
 CONTROL
 

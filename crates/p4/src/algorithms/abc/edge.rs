@@ -8,7 +8,7 @@ use crate::ir::{
 };
 use crate::{Aspect, Program};
 use queuescope_queue::{SwitchAqmParams, SwitchMeterParams, switch_log2_blocks};
-use queuescope_wire::Rate;
+use queuescope_wire::{Nanos, Rate};
 use std::ops::RangeInclusive;
 
 /// The bits of a source address that name its aggregate.
@@ -53,13 +53,17 @@ pub fn abc_edge() -> Program {
 /// The length is the sender's statement: a sender that writes a shorter one is metered less.
 ///
 /// # Errors
-/// Fails if the window is not from 2^20 to 2^32 ns, or a host or port is listed twice.
+/// Fails if the window is not from 2^20 to 2^32 ns, the shortest time is longer than it, or a host or port is listed twice.
 pub fn abc_edge_with(params: &AbcEdgeParams) -> Result<SwitchProgram, InvalidProgram> {
     const NAME: &str = "abc-edge";
     let meter = &params.meter;
     if !WINDOWS.contains(&meter.window) {
         let why = "must be 1.07 ms to 8.76 s: its half-life is rounded to 2^20 to 2^32 ns";
         return Err(InvalidProgram::of_parameter(NAME, "memory", why));
+    }
+    if meter.least_time.0 > 1 << meter.window {
+        let why = format!("must be at most {}, the length of a window with this memory", Nanos(1 << meter.window));
+        return Err(InvalidProgram::of_parameter(NAME, "least-time", &why));
     }
     params.aqm.iter().try_for_each(|aqm| core::check(NAME, aqm))?;
     let mut p = Builder::new(NAME, "meters activity before the queue, and writes it into packets", SOURCE);

@@ -53,7 +53,7 @@ impl<T: Serialize> Serialize for Pairs<T> {
 }
 
 /// The entries of all tables for P4Runtime: the JSON file that the controller of the P4 tutorials reads. It names the files that p4c makes of
-/// `NAME.p4` for BMv2: `NAME.p4info.txt` and `NAME.json`. Then the entries of the table of addresses. None if there are no entries.
+/// `NAME.p4` for BMv2: `NAME.p4info.txtpb` and `NAME.json`. Then the entries of the table of addresses. None if there are no entries.
 ///
 /// Numbers are plain integers. An exact key is its value, a range is both ends, and a prefix is its first value and a mask. Ranges have the priority 1, since they do not overlap. A range of all values is left out, as
 /// P4Runtime demands (specification 1.4.1, section 9.1.1).
@@ -64,7 +64,7 @@ pub fn print_p4runtime(program: &SwitchProgram, forwarding: &[Forwarding]) -> Op
     let name = program.name;
     let configuration = Configuration {
         target: "bmv2",
-        p4info: format!("{name}.p4info.txt"),
+        p4info: format!("{name}.p4info.txtpb"),
         bmv2_json: format!("{name}.json"),
         table_entries: {
             let of_tables = program.tables.iter().flat_map(|table| entries(program, table));
@@ -279,7 +279,7 @@ mod tests {
         let text = print_p4runtime(&small(), &[]).expect("it has tables");
         assert_eq!(
             text,
-            r#"{"target":"bmv2","p4info":"small.p4info.txt","bmv2_json":"small.json","table_entries":[
+            r#"{"target":"bmv2","p4info":"small.p4info.txtpb","bmv2_json":"small.json","table_entries":[
 {"table":"MainEgress.classes","match":{"standard_metadata.egress_port[5:2]":1,"meta.ecn":3},"action_name":"MainEgress.set_classes","action_params":{"class_of_entry":7,"weight_of_entry":18446744073709551615}},
 {"table":"MainEgress.classes","match":{"standard_metadata.egress_port[5:2]":0,"meta.ecn":0},"action_name":"MainEgress.set_classes","action_params":{"class_of_entry":0,"weight_of_entry":1}},
 {"table":"MainEgress.some","match":{"class":[0,254]},"action_name":"MainEgress.set_some","action_params":{"weight_of_entry":1},"priority":1},
