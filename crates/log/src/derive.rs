@@ -15,6 +15,7 @@ mod filter;
 mod function;
 mod index;
 mod matches;
+mod mean;
 mod ordered;
 mod reading;
 mod scan;

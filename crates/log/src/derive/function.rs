@@ -1,6 +1,6 @@
 //! Functions over records: their states, and how states of parts become one.
 
-use super::deviation;
+use super::{deviation, mean};
 use crate::columns::{Keys, Selected};
 use crate::expr::Number;
 use crate::schema::{AttributeId, Kind, Reader, Schema};
@@ -310,7 +310,7 @@ impl Working {
             Self::Of(Measure::Min | Measure::Max, attribute) => attribute.number(state[0]),
             Self::Of(Measure::Sum, attribute) => unpack(attribute.kind, state[0]),
             Self::Of(Measure::Mean, attribute) => {
-                Number::Float(unpack(attribute.kind, state[0]).to_f64() / (state[1].max(1) as f64))
+                Number::Float(mean::value(unpack(attribute.kind, state[0]), state[1].max(1)))
             }
             Self::Of(Measure::Deviation, attribute) if attribute.is_exact() => {
                 Number::Float(deviation::value_whole(state, unpack(attribute.kind, state[1])))
