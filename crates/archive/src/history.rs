@@ -1,8 +1,8 @@
 //! Queries over the records of a folder: over its volumes, its journals, and the memory of the process that records.
 //!
-//! Records are read stretch by stretch into a small log, and the query runs on that log. So there is one implementation of queries, and it
-//! needs memory for one stretch only. In the meantime another process may turn journals into volumes, join volumes, or remove some; then the
-//! catalogue is read again.
+//! Only the columns that a question needs are read, and only the row groups and pages that may have matching records. If the order of records does
+//! not matter, keys go to their receiver batch by batch and on several threads (`keys`); otherwise records are made and passed on in order
+//! (`query_run`). In the meantime another process may turn journals into volumes, join volumes, or remove some; then the catalogue is read again.
 
 mod chooser;
 mod keys;

@@ -267,6 +267,9 @@ fn xz_error(error: &liblzma::stream::Error) -> io::Error {
             "its xz dictionary is larger than the limit ({} MiB); decompress it with xz(1) first",
             XZ_MEMORY >> 20
         )),
+        liblzma::stream::Error::Mem => {
+            io::Error::new(io::ErrorKind::OutOfMemory, "there is not enough memory to decompress its xz data")
+        }
         error => corrupt("xz", &error.to_string()),
     }
 }

@@ -101,6 +101,9 @@ fn pages(
     folder: &Folder,
     ask: &ArchiveQuery<'_>,
 ) -> Result<Option<Vec<u32>>, FolderError> {
+    if entry.indexes.is_empty() {
+        return Ok(None);
+    }
     let most = MOST_PAGES * entry.groups.len();
     let mut all = Vec::new();
     for term in ask.expression.terms() {
