@@ -46,6 +46,11 @@ impl Collector for QueueMetrics {
         )?;
         metrics.count("packets_unstamped", "Packets without an enqueue time.", counters.unstamped)?;
         metrics.count(
+            "packets_unjudged",
+            "Congested packets of which it is unknown whether their flow contributed.",
+            counters.unjudged,
+        )?;
+        metrics.count(
             "packets_untold",
             "Packets that were not handed over because the ring buffer was full.",
             counters.untold,

@@ -1,6 +1,8 @@
 //! The state of a watched interface, from which its report is made.
 
-use super::meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, TC_DROPS, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
+use super::meanings::{
+    BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, TC_DROPS, UNEXAMINED, UNJUDGED, UNSEEN, UNSTAMPED, UNTOLD,
+};
 use super::options::WatchOptions;
 use crate::acts::Acts;
 use crate::feed::Feed;
@@ -109,6 +111,7 @@ impl InterfaceState {
             noted("requeued", counters.requeued, REQUEUED),
             noted("requeued_unseen", counters.requeued_unseen, REQUEUED_UNSEEN),
             noted("unstamped", counters.unstamped, UNSTAMPED),
+            noted("unjudged", counters.unjudged, UNJUDGED),
             noted("not_handed_over", counters.untold, UNTOLD),
             noted("tc_drops", if counters.tc_drops == counters.dropped { 0 } else { counters.tc_drops }, TC_DROPS),
             noted("bulk_dequeues", counters.bulk, BULK),

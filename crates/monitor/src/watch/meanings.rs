@@ -5,6 +5,8 @@ pub const UNSEEN: &str = "packets that arrived, or left by the count of the qdis
                       are still in the queue, or the kernel missed them";
 pub const UNSTAMPED: &str = "packets without an enqueue time: they arrived before the probe was attached, or the qdisc has overwritten the time; \
                          they are in no percentile of the delay";
+pub const UNJUDGED: &str = "congested packets of which it is unknown how much of their flow left meanwhile: they came as the queue began to build, or \
+                        their flow lost its place in the table; they do not count as contributing";
 pub const REQUEUED: &str =
     "packets that the device returned to the queue and that left again; they count as leaving at the first time";
 pub const REQUEUED_UNSEEN: &str =
