@@ -6,6 +6,7 @@ mod legacy;
 mod limits;
 mod p4air;
 mod printqueue;
+mod readme;
 mod set;
 mod stands;
 #[cfg(test)]
