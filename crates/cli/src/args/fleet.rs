@@ -401,7 +401,7 @@ pub struct FleetQuery {
     #[arg(value_name = "EXPRESSION")]
     pub expression: Option<String>,
 
-    /// What to compute: count, sum(length), min(ts), max(length), mean(length), stddev(length); separated by commas
+    /// What to compute: count, sum(length), min(ts), max(length), mean(length), stddev(length), distinct(src_ip); separated by commas
     #[arg(long, value_name = "FUNCTIONS", default_value = "count")]
     pub select: String,
 

@@ -50,6 +50,12 @@ pub fn write_answer(
         packets: merged.packets,
         skipped,
         damage: damage.clone(),
+        estimates: merged
+            .groups
+            .iter()
+            .flat_map(|group| asked.selection().estimates(group))
+            .map(str::to_owned)
+            .collect(),
         ..Foot::default()
     };
     foot.write(form, out, note)?;

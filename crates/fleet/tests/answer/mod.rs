@@ -88,7 +88,7 @@ impl Question {
 }
 
 /// Functions whose results do not depend on the order of records.
-const FUNCTIONS: [&str; 16] = [
+const FUNCTIONS: [&str; 19] = [
     "count",
     "sum(length)",
     "sum(delta)",
@@ -105,6 +105,9 @@ const FUNCTIONS: [&str; 16] = [
     "mean(bytes)",
     "stddev(delta)",
     "stddev(bytes)",
+    "distinct(via)",
+    "distinct(slot)",
+    "distinct(share)",
 ];
 
 fn question() -> impl Strategy<Value = Question> {

@@ -24,6 +24,9 @@ pub struct Answer {
     pub skipped: BTreeMap<String, u64>,
     /// The damage that ended it early, if any.
     pub damage: Option<String>,
+    /// The columns with estimates, and their standard error relative to the value; absent without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub standard_errors: BTreeMap<String, f64>,
 }
 
 /// The plan of a query.
