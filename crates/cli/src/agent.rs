@@ -4,7 +4,7 @@ mod reports;
 mod table;
 
 use crate::args::Agent as AgentArgs;
-use crate::capture_live::{Limits, LiveCapture};
+use crate::capture_live::{CaptureProgress, Limits, LiveCapture};
 use crate::expressions::recording_error;
 use crate::fleet::{Access, HostUploads, Network, Refused, Uploading};
 use crate::flow_acts::{allowed, note_counts};
@@ -45,9 +45,10 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let mut uploaded = None;
     let put = |folder: &mut IntoFolder<'_>| {
         folder.take_installed()?;
-        let shed = Arc::new(AtomicU64::new(0));
+        let (shed, complete) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let source = format!("interface {interface}");
-        let mut served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        let mut served = served.completing(Arc::clone(&complete));
         // Before the first packet: from then on, old volumes are removed.
         let uploading = uploads.as_ref().map(|uploads| uploads.beside(&folder.recorder())).transpose();
         let uploading = uploading.map_err(|error| Error::Source(error.into()))?;
@@ -59,7 +60,12 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         }
         let network = Network::start(served.clone(), access, stop, refused.clone());
         let network = network.map_err(|error| Error::Source(error.into()))?;
-        let ended = live.to_folder(folder, &mut |packets| shed.store(packets, Ordering::Relaxed));
+        let mut progress = |so_far: CaptureProgress| {
+            shed.store(so_far.shed, Ordering::Relaxed);
+            // After the records: whoever reads it finds them.
+            complete.fetch_max(so_far.complete.0, Ordering::Release);
+        };
+        let ended = live.to_folder(folder, Some(&mut progress));
         network.end();
         note_counts(served.act_counts());
         uploaded = uploading.map(Uploading::end);

@@ -38,6 +38,8 @@ pub struct Served {
     source: String,
     /// Packets that the source did not record.
     shed: Arc<AtomicU64>,
+    /// Records with times before this are recorded, nanoseconds since 1970; none if the source does not say.
+    complete: Option<Arc<AtomicU64>>,
     /// What the source left out otherwise, by reason.
     left_out: LeftOutReasons,
     /// Is notified when alerts were written.
@@ -62,7 +64,19 @@ impl Served {
         recorder.when_alerted(move || listener.notify_one());
         let (records, programs) = (Records(recorder), Arc::default());
         let (left_out, acts) = (LeftOutReasons::default(), Arc::default());
-        Self { records, folder, source, shed, left_out, alerted, programs, acts, ends: Arc::default(), uploads: None }
+        Self {
+            records,
+            folder,
+            source,
+            shed,
+            complete: None,
+            left_out,
+            alerted,
+            programs,
+            acts,
+            ends: Arc::default(),
+            uploads: None,
+        }
     }
 
     /// Also reports what an uploader of the folder does.
@@ -76,6 +90,13 @@ impl Served {
     #[must_use]
     pub fn acting(self, acts: Acts) -> Self {
         Self { acts: Arc::new(Mutex::new(acts)), ..self }
+    }
+
+    /// Also says up to which time records are complete, in nanoseconds since 1970: all records with times before it have been appended. The source raises that now and
+    /// then, also without packets.
+    #[must_use]
+    pub fn completing(self, complete: Arc<AtomicU64>) -> Self {
+        Self { complete: Some(complete), ..self }
     }
 
     /// Also says what the source left out, by reason. The source changes that now and then.

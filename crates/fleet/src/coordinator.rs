@@ -5,6 +5,7 @@
 mod actions;
 mod alerts;
 mod audit;
+mod clocks;
 mod cuts;
 mod members;
 mod programs;
@@ -13,10 +14,12 @@ mod questions;
 mod serve;
 mod service;
 mod sinks;
+mod time_cut;
 
 pub use actions::{ActionRecord, ActionState, ActionStore, ActionStoreError, Actions};
 pub use alerts::{AlertStore, AlertStoreError};
 pub use audit::{AuditEntry, AuditLog};
+pub use clocks::{MeasuredClock, ShownTime};
 pub use cuts::{CutError, CutPosition, MadeCut};
 pub use members::{AttachError, Session};
 pub use programs::{ProgramError, ProgramStore, ProgramStoreError, Programs};
@@ -194,6 +197,10 @@ impl Coordinator {
             Some(from_agent::Message::Thawed(thawed)) => self.thawed(session, &thawed),
             Some(from_agent::Message::Answer(answer)) => lock(&self.shared.questions).answer(session, answer),
             Some(from_agent::Message::Status(status)) => lock(&self.shared.members).status(session, status, now),
+            Some(from_agent::Message::Shown(shown)) => {
+                let time = ShownTime::now(Nanos(shown.number), shown.at);
+                lock(&self.shared.members).shown(session, time);
+            }
             Some(from_agent::Message::Pong(number)) => lock(&self.shared.members).pong(session, number, now),
             Some(from_agent::Message::Alert(alert)) => self.alert(session, alert).await,
             Some(from_agent::Message::Installed(installed)) => self.installed(session, installed),

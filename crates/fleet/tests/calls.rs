@@ -2,6 +2,7 @@
 
 mod home;
 mod programs;
+mod times;
 
 use home::{Home, PATIENCE, credentials, patiently};
 use queuescope_fleet::client::{Client, ClientError, join};

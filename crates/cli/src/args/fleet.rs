@@ -341,9 +341,17 @@ pub struct FleetCut {
     #[arg(long, value_name = "NAME")]
     pub member: Vec<String>,
 
-    /// How long to wait for each reply, at most half the coordinator's lease
-    #[arg(long, value_name = "TIME", default_value = "10ms")]
-    pub within: Nanos,
+    /// Cut by time: the packets of each host up to this time by its own clock, when they are complete: a date. How far each clock is off is printed
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub at: Option<Nanos>,
+
+    /// Also count packets that a host has in the cut although they passed another before, which recorded them behind it; they are looked for within 100ms of the cut
+    #[arg(long, conflicts_with = "at")]
+    pub order: bool,
+
+    /// How long to wait for each reply: at most half the coordinator's lease, and 10ms by default; with --at, 5s by default
+    #[arg(long, value_name = "TIME")]
+    pub within: Option<Nanos>,
 
     /// Print one line of JSON
     #[arg(long)]
@@ -420,6 +428,10 @@ pub struct FleetQuery {
     /// Only packets before this time
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub to: Option<Nanos>,
+
+    /// Only packets up to this time by the clock of each host, when they are complete: a date. How far each clock is off is printed
+    #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "cut")]
+    pub at: Option<Nanos>,
 
     /// Only packets that a filter of a control program matched, as far as they are in memory: PROGRAM.FILTER
     #[arg(long, value_name = "NAME")]

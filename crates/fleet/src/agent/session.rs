@@ -6,8 +6,8 @@ use crate::clock;
 use crate::cut::Freezer;
 use crate::locked::lock;
 use crate::protocol::{
-    Acted, Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Status, Thawed, ToAgent, answer, from_agent,
-    to_agent,
+    Acted, Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Shown, Status, Thawed, ToAgent, answer,
+    from_agent, to_agent,
 };
 use queuescope_log::FrozenTail;
 use queuescope_wire::Nanos;
@@ -193,7 +193,10 @@ impl Serving<'_> {
                 let lapsed = lock(&self.freezer).thaw(thaw.cut);
                 self.send(from_agent::Message::Thawed(Thawed { cut: thaw.cut, lapsed })).await
             }
-            Some(to_agent::Message::Ping(number)) => self.send(from_agent::Message::Pong(number)).await,
+            Some(to_agent::Message::Ping(number)) => {
+                self.send(from_agent::Message::Shown(Shown { number, at: clock::wall().0 })).await?;
+                self.send(from_agent::Message::Pong(number)).await
+            }
             Some(to_agent::Message::Stored(sequence)) => {
                 self.unstored = 0;
                 self.alerts.stored(sequence);
@@ -225,12 +228,23 @@ impl Serving<'_> {
     fn answer(&self, question: Question) {
         let until = Served::deadline(&question);
         let (served, go, turns) = (self.served.clone(), self.go.clone(), Arc::clone(&self.turns));
+        let freezer = Arc::clone(&self.freezer);
         let place = Arc::clone(&self.places).try_acquire_owned();
         tokio::spawn(async move {
             let number = question.number;
             let result = match place {
                 Err(_) => answer::Result::Error(format!("it has {PLACES} questions to answer already")),
                 Ok(_place) => {
+                    let is_complete = served.completed(&question, until, &freezer).await;
+                    if let Err(incomplete) = is_complete {
+                        let message = Some(from_agent::Message::Answer(Answer {
+                            number,
+                            result: Some(answer::Result::Part(incomplete)),
+                        }));
+                        // If the stream is over, nobody waits for the answer.
+                        let _ = go.send(FromAgent { message }).await;
+                        return;
+                    }
                     // The semaphore is never closed.
                     let Ok(_turn) = turns.acquire().await else { return };
                     if clock::steady() >= until {

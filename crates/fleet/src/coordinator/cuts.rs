@@ -1,6 +1,6 @@
 //! Cuts through the logs of all members ([`cut`](crate::cut)).
 
-use super::{Coordinator, Session};
+use super::{Coordinator, Session, ShownTime};
 use crate::clock;
 use crate::cut::{Busy, Cut, Cutter, Missing, Next};
 use crate::locked::lock;
@@ -186,10 +186,17 @@ impl Coordinator {
     }
 
     pub(super) fn frozen(&self, now: Nanos, session: &Session, frozen: &Frozen) {
-        {
+        let sent = {
             let mut cuts = lock(&self.shared.cuts);
-            let running = cuts.running.as_mut();
-            running.into_iter().for_each(|running| _ = running.clocks.insert(session.number(), frozen.at));
+            let is_running = cuts.cutter.running() == Some(frozen.cut);
+            let running = cuts.running.as_mut().filter(|_| is_running);
+            running.map(|running| {
+                running.clocks.insert(session.number(), frozen.at);
+                running.begun
+            })
+        };
+        if let Some(sent) = sent {
+            lock(&self.shared.members).measured(session, ShownTime::now(sent, frozen.at));
         }
         self.step(|cutter| cutter.frozen(now, &session.number(), frozen.cut, frozen.position));
     }

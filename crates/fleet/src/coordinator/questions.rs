@@ -144,6 +144,9 @@ impl Coordinator {
             }
             replies.extend(late);
         }
+        if let Some(at) = asked.question.at {
+            replies.iter_mut().for_each(|reply| check_complete(reply, at));
+        }
         self.note_states(&mut replies);
         replies.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(replies)
@@ -211,6 +214,25 @@ impl Coordinator {
                 _ => {}
             }
         }
+    }
+}
+
+/// A member whose records up to a time are not complete is late; one that does not know is noted.
+fn check_complete(reply: &mut Reply, at: u64) {
+    let Some(part) = &mut reply.part else { return };
+    match part.complete {
+        Some(complete) if complete <= at => {
+            reply.part = None;
+            reply.state = State::Late;
+            reply.problem = if complete == 0 {
+                "its records up to that time are not complete yet".to_owned()
+            } else {
+                let missing = Nanos(at - complete + 1);
+                format!("its records up to that time are not complete yet: the last {missing} are missing")
+            };
+        }
+        Some(_) => {}
+        None => part.notes.push("its source does not say whether its records up to that time are complete".to_owned()),
     }
 }
 

@@ -26,6 +26,8 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 const FIRST: Duration = Duration::from_secs(10);
 /// Time between two looks at whether a reader that follows alerts still may.
 const CHECK: Duration = Duration::from_secs(1);
+/// The longest time to wait for members of a cut by time.
+const LONGEST_CUT: Nanos = Nanos(600_000_000_000);
 /// Alerts that are sent together.
 const ALERTS: usize = 256;
 
@@ -194,10 +196,16 @@ impl Fleet for FleetService {
 
     async fn cut(&self, request: Request<CutRequest>) -> Result<Response<CutResponse>, Status> {
         let caller = self.caller(&request, Role::Reader, "cut")?;
-        let CutRequest { members, within } = request.into_inner();
-        let made = self.coordinator.cut(&members, Nanos(within.saturating_mul(1_000))).await;
-        let made = made.map(|made| Response::new(made.response())).map_err(|error| no_cut(&error));
-        self.audited(&caller, "cut", &members.join(","), made)
+        let CutRequest { members, within, at } = request.into_inner();
+        let (about, within) = (members.join(","), Nanos(within.saturating_mul(1_000)));
+        let made = match at {
+            Some(at) => self.coordinator.cut_at(members, at, within.min(LONGEST_CUT)).await,
+            None => {
+                let made = self.coordinator.cut(&members, within).await;
+                made.map(|made| self.coordinator.with_clocks(made.response()))
+            }
+        };
+        self.audited(&caller, "cut", &about, made.map(Response::new).map_err(|error| no_cut(&error)))
     }
 
     async fn query(&self, request: Request<QueryRequest>) -> Result<Response<QueryResponse>, Status> {

@@ -96,8 +96,12 @@ impl Home {
 
     /// Serves a folder to the coordinator.
     pub fn serve(&self, name: &str, recorder: &Arc<Recorder>, folder: &Path) -> JoinHandle<AgentError> {
-        let served =
-            Served::new(Arc::clone(recorder), folder.to_owned(), "a test".to_owned(), Arc::new(AtomicU64::new(0)));
+        let source = "a test".to_owned();
+        self.serve_as(name, Served::new(Arc::clone(recorder), folder.to_owned(), source, Arc::new(AtomicU64::new(0))))
+    }
+
+    /// Serves records to the coordinator as a member.
+    pub fn serve_as(&self, name: &str, served: Served) -> JoinHandle<AgentError> {
         let connection = AgentConnection {
             coordinator: self.address.clone(),
             credentials: credentials(&self.path(name)),

@@ -9,7 +9,7 @@ use anstyle::Style;
 use queuescope_log::{Folding, Function, Group, Grouped, Number, Schema};
 use queuescope_report::format::count;
 use queuescope_report::json::{self, Line};
-use queuescope_report::model::{Answer, Plan};
+use queuescope_report::model::{Answer, ClockError, Plan};
 use queuescope_wire::{Distinct, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -162,6 +162,7 @@ pub fn write_foot(
         skipped: skipped().map(|note| (note.reason.clone(), note.count)).collect(),
         damage: loaded.damage.clone().or_else(|| seen.damage.clone()),
         estimates: estimates.clone(),
+        clocks: BTreeMap::new(),
     };
     foot.write(form, out, note)
 }
@@ -189,6 +190,8 @@ pub struct Foot {
     pub damage: Option<String>,
     /// The columns that have estimates ([`Selection::estimates`]).
     pub estimates: BTreeSet<String>,
+    /// Of several hosts, how far the clock of each is ahead of one clock, if that matters.
+    pub clocks: BTreeMap<String, ClockError>,
 }
 
 impl Foot {
@@ -215,6 +218,7 @@ impl Foot {
                     skipped: self.skipped,
                     damage: self.damage,
                     standard_errors: self.estimates.into_iter().map(|name| (name, Distinct::STANDARD_ERROR)).collect(),
+                    clocks: self.clocks,
                 }),
                 out,
             ),

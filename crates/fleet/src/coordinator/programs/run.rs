@@ -358,6 +358,7 @@ impl Coordinator {
             within: run.within.0 / 1_000_000,
             filter: ask.filter.as_ref().map(|filter| format!("{program}.{filter}")).unwrap_or_default(),
             schema: String::new(),
+            at: None,
         };
         let (coordinator, asked) = (self.clone(), Arc::clone(&ask.asked));
         async move {
