@@ -130,7 +130,8 @@ fn question() -> impl Strategy<Value = Question> {
 }
 
 fn log(records: &[Vec<u8>]) -> Log {
-    let log = Log::new(schema().clone(), Options { records: 1 << 12, memory: Memory::Lazy }).expect("there is room");
+    let room = records.len().max(1 << 12) as u64;
+    let log = Log::new(schema().clone(), Options { records: room, memory: Memory::Lazy }).expect("there is room");
     assert_eq!(log.append(&records.concat()).refused, 0);
     log
 }
