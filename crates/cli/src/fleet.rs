@@ -194,6 +194,8 @@ fn cut(args: &FleetCut) -> Result<Outcome> {
         if !args.order || !cut.void.is_empty() {
             return Ok((cut, None));
         }
+        // Hosts that do not say when their records are complete have them by then.
+        tokio::time::sleep(std::time::Duration::from_nanos(order::SETTLE.0)).await;
         let found = violations(&cut, order::AROUND, ANSWER, async |question| client.query(question).await).await;
         let found = found.map_err(|error| anyhow::anyhow!("{error}"))?;
         Ok((cut, Some(found)))

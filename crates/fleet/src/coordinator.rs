@@ -6,7 +6,10 @@ mod actions;
 mod alerts;
 mod audit;
 mod clocks;
+mod count;
+mod counts;
 mod cuts;
+mod measures;
 mod members;
 mod programs;
 mod query;
@@ -20,7 +23,9 @@ pub use actions::{ActionRecord, ActionState, ActionStore, ActionStoreError, Acti
 pub use alerts::{AlertStore, AlertStoreError};
 pub use audit::{AuditEntry, AuditLog};
 pub use clocks::{MeasuredClock, ShownTime};
+pub use counts::CutCounts;
 pub use cuts::{CutError, CutPosition, MadeCut};
+pub use measures::{Measures, Measuring};
 pub use members::{AttachError, Session};
 pub use programs::{ProgramError, ProgramStore, ProgramStoreError, Programs};
 pub use query::{Answered, QueryError};
@@ -35,6 +40,7 @@ pub use sinks::{
 use crate::clock;
 use crate::locked::lock;
 use crate::protocol::{self, FromAgent, ToAgent, from_agent, to_agent};
+use counts::Counts;
 use cuts::Cuts;
 use members::{Members, shortened};
 use questions::Questions;
@@ -42,6 +48,7 @@ use queuescope_wire::Nanos;
 use sinks::{SinkHost, SinkReports};
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -96,6 +103,8 @@ struct Shared {
     troubles: Mutex<VecDeque<String>>,
     /// What each sink of alerts did.
     sinks: Mutex<SinkReports>,
+    /// What was done so far.
+    counts: Counts,
     /// Answers that are awaited, and those that are merged, at the same time.
     waiting: Semaphore,
     merging: Semaphore,
@@ -127,6 +136,7 @@ impl Coordinator {
                 actions: Mutex::new(actions),
                 troubles: Mutex::default(),
                 sinks: Mutex::default(),
+                counts: Counts::default(),
                 waiting: Semaphore::new(AWAITED),
                 merging: Semaphore::new(MERGED),
             }),
@@ -192,7 +202,9 @@ impl Coordinator {
         let now = clock::steady();
         match message.message {
             // The first message only; later ones say nothing new.
-            Some(from_agent::Message::Hello(_)) | None => {}
+            Some(from_agent::Message::Hello(_)) => {}
+            // A later version may have other messages.
+            None => _ = self.shared.counts.unknown.fetch_add(1, Ordering::Relaxed),
             Some(from_agent::Message::Frozen(frozen)) => self.frozen(now, session, &frozen),
             Some(from_agent::Message::Thawed(thawed)) => self.thawed(session, &thawed),
             Some(from_agent::Message::Answer(answer)) => lock(&self.shared.questions).answer(session, answer),

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use queuescope_fleet::coordinator::SinkAddress;
 use queuescope_fleet::identity::MemberName;
 use queuescope_log::parse_date;
+use queuescope_monitor::Listen;
 use queuescope_wire::Nanos;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,6 +57,10 @@ pub struct CoordinatorRun {
     /// If another process runs this coordinator, wait, and take over when it ends. Both need the same folder and address
     #[arg(long)]
     pub standby: bool,
+
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics: a loopback address, such as 127.0.0.1:9091, because they have no certificates
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    pub metrics: Option<Listen>,
 
     /// Alerts to other systems.
     #[command(flatten)]
@@ -527,6 +532,15 @@ fn lease(text: &str) -> Result<Nanos, String> {
 /// Parses the time in which equal alerts are sent once.
 fn once(text: &str) -> Result<Nanos, String> {
     if text.trim() == "0" { Ok(Nanos::ZERO) } else { Nanos::read_long(text).map_err(|error| error.to_string()) }
+}
+
+/// Parses a loopback address and a port.
+fn loopback(text: &str) -> Result<Listen, String> {
+    let listen = Listen::read(text)?;
+    if listen.addresses().iter().all(|address| address.ip().is_loopback()) {
+        return Ok(listen);
+    }
+    Err("metrics have no certificates, so they are served on a loopback address only: use 127.0.0.1:PORT, and a proxy or a tunnel to reach it from elsewhere".to_owned())
 }
 
 /// Parses a date, as the time since 1970.

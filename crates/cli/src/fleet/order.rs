@@ -9,6 +9,9 @@ use std::io::{self, Write};
 /// Packets that were recorded so long before or after a cut are looked at.
 pub const AROUND: Nanos = Nanos(100_000_000);
 
+/// Time until hosts have recorded these.
+pub const SETTLE: Nanos = Nanos(200_000_000);
+
 /// Writes the counts for people.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Cuts through the logs of all members ([`cut`](crate::cut)).
 
-use super::{Coordinator, Session, ShownTime};
+use super::{Coordinator, CutCounts, Session, ShownTime};
 use crate::clock;
 use crate::cut::{Busy, Cut, Cutter, Missing, Next};
 use crate::locked::lock;
@@ -19,6 +19,7 @@ pub struct Cuts {
     cutter: Cutter<u64>,
     running: Option<RunningCut>,
     made: VecDeque<Arc<MadeCut>>,
+    counts: CutCounts,
 }
 
 #[derive(Debug)]
@@ -83,7 +84,17 @@ pub enum CutError {
 
 impl Cuts {
     pub fn new(epoch: u32) -> Self {
-        Self { cutter: Cutter::after(u64::from(epoch) << 32), running: None, made: VecDeque::new() }
+        Self {
+            cutter: Cutter::after(u64::from(epoch) << 32),
+            running: None,
+            made: VecDeque::new(),
+            counts: CutCounts::default(),
+        }
+    }
+
+    /// How many cuts were made.
+    pub fn counts(&self) -> CutCounts {
+        self.counts
     }
 
     fn finish(&mut self, cut: &Cut<u64>) {
@@ -113,6 +124,10 @@ impl Cuts {
             frozen_within: frozen.saturating_sub(running.begun),
             thawed_within: now.saturating_sub(frozen),
         });
+        self.counts.made += 1;
+        self.counts.void += u64::from(!made.lapsed.is_empty());
+        self.counts.partial += u64::from(!made.missing.is_empty());
+        self.counts.time = self.counts.time.saturating_add(made.frozen_within).saturating_add(made.thawed_within);
         if self.made.len() == KEPT {
             self.made.pop_front();
         }

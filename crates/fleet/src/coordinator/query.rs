@@ -6,6 +6,7 @@ use crate::locked::lock;
 use crate::protocol::{MemberAnswer, Part, QueryRequest, QueryResponse, Question, State};
 use queuescope_wire::Nanos;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The longest time to wait for answers.
 const LONGEST: Nanos = Nanos(600_000_000_000);
@@ -66,8 +67,11 @@ impl Coordinator {
             self.ask(AskedMembers { question, schema, members, cut, within }).await?
         };
         let _turn = self.shared.merging.acquire().await;
+        let failed_before = replies.iter().filter(|reply| reply.state == State::Failed).count();
         let merged = tokio::task::spawn_blocking(move || merged(&asked, limits, replies)).await;
         let mut answered = merged.map_err(|_| QueryError::Failed)?;
+        let failed = answered.members.iter().filter(|member| member.state() == State::Failed).count();
+        self.shared.counts.malformed.fetch_add(failed.saturating_sub(failed_before) as u64, Ordering::Relaxed);
         if at.is_some() {
             let known = lock(&self.shared.members);
             answered.members.iter_mut().for_each(|member| member.clock = known.clock(&member.name));

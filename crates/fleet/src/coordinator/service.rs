@@ -15,6 +15,7 @@ use crate::transport::Peer;
 use queuescope_wire::Nanos;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::mpsc::channel;
 use tokio::time::timeout;
@@ -50,6 +51,7 @@ impl FleetService {
     /// The caller, if it has a valid certificate with this role. A refusal is in the audit log.
     fn caller<T>(&self, request: &Request<T>, needed: Role, call: &'static str) -> Result<Identity, Status> {
         self.allowed(request, needed).inspect_err(|refused| {
+            self.coordinator.shared.counts.calls_refused.fetch_add(1, Ordering::Relaxed);
             let certificate = request.extensions().get::<Peer>().and_then(|peer| peer.certificate.clone());
             let member = certificate.as_ref().and_then(|certificate| certificate.subject.member().ok());
             self.note(member, call, "", Some(refused.message()));

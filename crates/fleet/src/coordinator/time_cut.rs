@@ -3,16 +3,9 @@
 //! Nothing is frozen, so the clocks of the members decide what is in it. How far each is off stands beside it.
 
 use super::{AskedMembers, Coordinator, CutError};
-use crate::answer::{Asked, IpcLimits, Partial, Texts};
 use crate::locked::lock;
-use crate::protocol::{CutMember, CutResponse, Question, State};
-use queuescope_log::Schema;
+use crate::protocol::{CutMember, CutResponse, Question};
 use queuescope_wire::Nanos;
-
-/// What members are asked: each counts its records.
-const COUNT: Texts<'static> = Texts { expression: "", select: "count", group: "", top: None };
-/// The most bytes of a count.
-const LIMITS: IpcLimits = IpcLimits { bytes: 1 << 16, rows: 1 };
 
 impl Coordinator {
     /// A cut with what is known of the clocks of its members.
@@ -28,33 +21,16 @@ impl Coordinator {
     /// # Errors
     /// None are expected.
     pub async fn cut_at(&self, names: Vec<String>, at: u64, within: Nanos) -> Result<CutResponse, CutError> {
-        let question = Question {
-            select: COUNT.select.to_owned(),
-            to: Some(at.saturating_add(1)),
-            at: Some(at),
-            ..Question::default()
-        };
-        let asked = AskedMembers { question, members: names, within, ..AskedMembers::default() };
-        let replies = self.ask(asked).await?;
-        // A count has the same form for records of each schema.
-        let asked = Asked::new(&COUNT, Schema::packet()).map_err(|_| CutError::Unknown(0))?;
+        let question = Question { to: Some(at.saturating_add(1)), at: Some(at), ..Question::default() };
+        let replies = self.count(AskedMembers { question, members: names, within, ..AskedMembers::default() }).await?;
         let known = lock(&self.shared.members);
-        let members = replies.into_iter().map(|reply| {
-            let (mut state, mut problem, mut position) = (reply.state, reply.problem, 0);
-            if let Some(part) = reply.part {
-                problem = part.notes.join("; ");
-                match Partial::of_part(&part, &asked, LIMITS) {
-                    Ok(part) => position = part.packets,
-                    Err(error) => (state, problem) = (State::Failed, error.to_string()),
-                }
-                if !part.damage.is_empty() {
-                    (state, problem) = (State::Failed, part.damage);
-                }
-            }
+        let members = replies.into_iter().map(|(reply, position)| {
+            let notes = reply.part.map(|part| part.notes.join("; ")).filter(|_| reply.problem.is_empty());
             let (clock, schema) = (known.clock(&reply.name), known.schema(&reply.name));
+            let problem = notes.unwrap_or(reply.problem);
             let mut member =
                 CutMember { name: reply.name, position, at, clock, schema, problem, ..CutMember::default() };
-            member.set_state(state);
+            member.set_state(reply.state);
             member
         });
         Ok(CutResponse { members: members.collect(), ..CutResponse::default() })
