@@ -1,5 +1,6 @@
-//! `queuescope agent`: records the packets of an interface, or reports of switches, and answers a coordinator about them.
+//! `queuescope agent`: records the packets of an interface, or reports of switches, and answers a coordinator about them; or about the folder of another process.
 
+mod folder;
 mod reports;
 mod table;
 
@@ -27,6 +28,9 @@ const SNAPLEN: u32 = 128;
 /// # Errors
 /// Fails if nothing could be recorded, or if the coordinator refuses this host.
 pub fn run(args: &AgentArgs) -> Result<Outcome> {
+    if let Some(folder) = &args.folder {
+        return folder::run(args, folder);
+    }
     let Some(interface) = &args.interface else {
         return args.departures.as_deref().map_or_else(|| reports::run(args), |path| table::run(args, path));
     };
@@ -47,7 +51,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         folder.take_installed()?;
         let (shed, complete) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let source = format!("interface {interface}");
-        let served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        let served = Served::new(folder.recorder(), args.log().to_owned(), source, Arc::clone(&shed));
         let mut served = served.completing(Arc::clone(&complete));
         // Before the first packet: from then on, old volumes are removed.
         let uploading = uploads.as_ref().map(|uploads| uploads.beside(&folder.recorder())).transpose();
@@ -72,14 +76,14 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         ended
     };
     let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
-    let (ended, kept) = into_folder(&args.log, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
+    let (ended, kept) = into_folder(args.log(), &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
     let counted = live.counted();
     let notes = live.notes(counted, Some(&kept));
     let to = kept.recorded.path.display().to_string();
     let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
     print(false, |_| Ok(()), |out| live.write_summary(&to, missing, &notes, out))?;
     if let (Some(uploads), Some(counts)) = (&uploads, uploaded) {
-        uploads.rest(&args.log, &counts);
+        uploads.rest(args.log(), &counts);
     }
     refused.check()?;
     Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())))

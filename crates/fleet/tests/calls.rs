@@ -1,5 +1,6 @@
 //! Agents, a coordinator and its users over real connections on loopback.
 
+mod folders;
 mod home;
 mod measures;
 mod programs;

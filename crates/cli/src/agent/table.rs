@@ -31,10 +31,10 @@ pub fn run(args: &AgentArgs, path: &Path) -> Result<Outcome> {
     let Opened::Table(opened) = open(&Input::table(path, options), Some(&stop))? else {
         unreachable!("it was opened as a table")
     };
-    let log = QueuedLog::open(&args.log, &args.keeping.options(queued::schema())?, Box::new(note));
+    let log = QueuedLog::open(args.log(), &args.keeping.options(queued::schema())?, Box::new(note));
     let mut table = TableLog::new(log.map_err(recording_error)?);
     let source = format!("departures in {}", path.display());
-    let served = Served::new(table.recorder(), args.log.clone(), source, Arc::default());
+    let served = Served::new(table.recorder(), args.log().to_owned(), source, Arc::default());
     let complete = Arc::new(AtomicU64::new(0));
     let (network, refused) = serve(served.completing(Arc::clone(&complete)), access, &stop)?;
     let until = match args.run_time.duration {

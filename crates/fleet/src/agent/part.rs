@@ -13,7 +13,6 @@ use queuescope_wire::{ByteCount, Nanos};
 use std::error::Error;
 use std::io::ErrorKind;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Memory for the groups of an answer.
@@ -35,10 +34,10 @@ impl Served {
         until: Nanos,
         freezer: &Mutex<Freezer<T>>,
     ) -> Result<(), Part> {
-        let (Some(at), Some(source)) = (question.at, &self.complete) else { return Ok(()) };
+        let Some(at) = question.at else { return Ok(()) };
         let last = until.saturating_sub(Nanos(question.within.min(LONGEST) * 1_000_000 / 5));
         loop {
-            let complete = source.load(Ordering::Acquire);
+            let Some(complete) = self.complete() else { return Ok(()) };
             // Records that were appended while the tail is frozen are visible when it thaws.
             if complete > at && lock(freezer).until().is_none() {
                 return Ok(());
@@ -60,18 +59,19 @@ impl Served {
     /// # Errors
     /// Returns why there is none, for people.
     pub(super) fn part(&self, question: &Question, until: Nanos) -> Result<Part, String> {
-        let recorder = &*self.records.0;
         let (asked, mut extent) =
-            Asked::of_question(question, recorder.log().schema()).map_err(|error| error.to_string())?;
+            Asked::of_question(question, self.source.schema()).map_err(|error| error.to_string())?;
         // Before the records: what comes meanwhile may be missing.
-        let complete = self.complete.as_ref().map(|complete| complete.load(Ordering::Acquire));
+        let complete = self.complete();
         extent.to = question.at.map_or(extent.to, |at| extent.to.min(at.saturating_add(1)));
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
         let records = match question.filter.as_str() {
-            "" => Records::Recorder(recorder),
+            "" => self.source.records(),
             name => {
-                let filter = installed_filter(recorder, name);
-                let filter = filter.ok_or_else(|| format!("no program has installed a filter `{name}` here"))?;
+                let recorder = self.source.own().map(|records| &*records.0);
+                let found = recorder.and_then(|recorder| Some((recorder, installed_filter(recorder, name)?)));
+                let (recorder, filter) =
+                    found.ok_or_else(|| format!("no program has installed a filter `{name}` here"))?;
                 Records::Filtered(recorder, filter)
             }
         };

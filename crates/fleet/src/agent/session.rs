@@ -1,7 +1,8 @@
 //! An agent's side of one stream.
 
+use super::Served;
 use super::alerts::Alerts;
-use super::{Records, Served};
+use super::source::Records;
 use crate::clock;
 use crate::cut::Freezer;
 use crate::locked::lock;
@@ -64,13 +65,14 @@ pub enum SessionError {
 impl Served {
     /// The first message.
     pub fn hello(&self) -> Hello {
-        let schema = self.records.0.log().schema();
+        let schema = self.source.schema();
         Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: PROTOCOL,
             schema: schema.name().to_owned(),
-            source: self.source.clone(),
+            source: self.about.clone(),
             store: self.store(),
+            no_cuts: self.source.own().is_none(),
         }
     }
 
@@ -146,7 +148,7 @@ impl Served {
 
     /// Names the folder: another one in its place has other alerts.
     fn store(&self) -> u64 {
-        self.records.0.made_at()
+        self.source.made_at()
     }
 }
 
@@ -172,10 +174,11 @@ impl Drop for Serving<'_> {
 
 impl Serving<'_> {
     async fn receive(&mut self, message: ToAgent) -> Result<(), SessionError> {
-        let records = &self.served.records;
         lock(&self.served.acts).heard(clock::steady());
         match message.message {
             Some(to_agent::Message::Freeze(freeze)) => {
+                // A coordinator that knows that there is no tail to freeze does not ask; to another, this host is late.
+                let Some(records) = self.served.source.own() else { return Ok(()) };
                 let (now, lease) = (clock::steady(), Nanos(freeze.lease));
                 let frozen = lock(&self.freezer)
                     .freeze(now, freeze.cut, lease, || FrozenTail::of(records.clone()))

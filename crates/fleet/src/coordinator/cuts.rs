@@ -13,6 +13,10 @@ use tokio::sync::oneshot;
 /// Cuts that can be named in queries.
 const KEPT: usize = 1_024;
 
+/// Why a member has no part in cuts.
+const NO_CUTS: &str =
+    "it serves a folder that another process records to, whose log cannot be frozen: cut by time (--at)";
+
 /// The running cut, and earlier ones.
 #[derive(Debug)]
 pub struct Cuts {
@@ -25,7 +29,8 @@ pub struct Cuts {
 #[derive(Debug)]
 struct RunningCut {
     sessions: BTreeMap<u64, Session>,
-    absent: Vec<String>,
+    /// Members without a stream, and those that have no part in cuts.
+    absent: Vec<(String, State)>,
     /// The clocks of the members that replied.
     clocks: BTreeMap<u64, u64>,
     begun: Nanos,
@@ -119,7 +124,7 @@ impl Cuts {
                     (name(number), CutPosition { records: *records, clock, store, schema })
                 })
                 .collect(),
-            missing: missing.chain(running.absent.into_iter().map(|name| (name, State::Absent))).collect(),
+            missing: missing.chain(running.absent).collect(),
             lapsed: cut.lapsed.iter().map(name).collect(),
             frozen_within: frozen.saturating_sub(running.begun),
             thawed_within: now.saturating_sub(frozen),
@@ -155,6 +160,9 @@ impl Coordinator {
     /// Sends *freeze* to all. The result comes when the cut is done.
     fn begin_cut(&self, names: &[String], within: Nanos) -> Result<(u64, oneshot::Receiver<Arc<MadeCut>>), CutError> {
         let (sessions, absent) = lock(&self.shared.members).sessions(names);
+        let (sessions, others): (Vec<_>, Vec<_>) = sessions.into_iter().partition(Session::is_in_cuts);
+        let others = others.iter().map(|session| (session.name().to_owned(), State::Failed));
+        let absent = absent.into_iter().map(|name| (name, State::Absent)).chain(others).collect();
         let lease = self.shared.options.lease;
         let within = within.min(Nanos(lease.0 / 2));
         let (done, made) = oneshot::channel();
@@ -261,7 +269,10 @@ impl MadeCut {
             of(State::Answered, member)
         });
         let missing = self.missing.iter();
-        let missing = missing.map(|(name, state)| of(*state, CutMember { name: name.clone(), ..CutMember::default() }));
+        let missing = missing.map(|(name, state)| {
+            let problem = if *state == State::Failed { NO_CUTS.to_owned() } else { String::new() };
+            of(*state, CutMember { name: name.clone(), problem, ..CutMember::default() })
+        });
         let mut members: Vec<_> = here.chain(missing).collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
         let void = if self.lapsed.is_empty() {

@@ -38,6 +38,8 @@ struct Inner {
     store: u64,
     /// The schema of its records.
     schema: String,
+    /// Whether it has no part in cuts.
+    no_cuts: bool,
     /// Gone when the stream is over: then the agent sees its end.
     to: Mutex<Option<Sender<ToAgent>>>,
     is_over: watch::Sender<bool>,
@@ -68,6 +70,11 @@ impl Session {
     /// The name of the schema of its records.
     pub(super) fn schema(&self) -> &str {
         &self.inner.schema
+    }
+
+    /// Whether its log can be frozen.
+    pub(super) fn is_in_cuts(&self) -> bool {
+        !self.inner.no_cuts
     }
 
     /// The first alert of this stream that could not be stored, and was not stored since; 0: none.
@@ -330,7 +337,18 @@ impl Coordinator {
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
         let (to, store, schema) = (Mutex::new(Some(to)), hello.store, member.schema.clone());
         let (replaced, unstored) = (OnceLock::new(), AtomicU64::new(0));
-        let inner = Inner { name: name_of, number, store, schema, to, is_over, from, replaced, unstored };
+        let inner = Inner {
+            name: name_of,
+            number,
+            store,
+            schema,
+            no_cuts: hello.no_cuts,
+            to,
+            is_over,
+            from,
+            replaced,
+            unstored,
+        };
         let session = Session { inner: Arc::new(inner) };
         let known = Known { member, shed_at: None, clock: None, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
