@@ -10,7 +10,7 @@ use std::cell::LazyCell;
 
 thread_local! {
     static ASKED: LazyCell<[Asked; 2]> = LazyCell::new(|| {
-        let select = "count,sum(length),min(src_ip),max(ts),mean(length),stddev(length)";
+        let select = "count,sum(length),min(src_ip),max(ts),mean(length),stddev(length),distinct(src_ip)";
         ["", "dst_ip,ts/10ms,tcp_flags"].map(|group| {
             let texts = Texts { select, group, ..Texts::default() };
             Asked::new(&texts, Schema::packet()).unwrap_or_else(|error| panic!("{error}"))

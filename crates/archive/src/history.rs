@@ -155,6 +155,11 @@ impl History {
         &self.folder.schema
     }
 
+    /// When the folder was made, in nanoseconds since 1970; 0 if that cannot be read. Another folder at its place has another time.
+    pub fn made_at(&self) -> u64 {
+        self.folder.made_at()
+    }
+
     /// The time in nanoseconds of the first record, if records have a time. Later records may have earlier times.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
-//! `queuescope agent`: records the packets of an interface, or reports of switches, and answers a coordinator about them.
+//! `queuescope agent`: records the packets of an interface, or reports of switches, and answers a coordinator about them; or about the folder of another process.
 
+mod folder;
 mod reports;
 mod table;
 
 use crate::args::Agent as AgentArgs;
-use crate::capture_live::{Limits, LiveCapture};
+use crate::capture_live::{CaptureProgress, Limits, LiveCapture};
 use crate::expressions::recording_error;
 use crate::fleet::{Access, HostUploads, Network, Refused, Uploading};
 use crate::flow_acts::{allowed, note_counts};
@@ -27,6 +28,9 @@ const SNAPLEN: u32 = 128;
 /// # Errors
 /// Fails if nothing could be recorded, or if the coordinator refuses this host.
 pub fn run(args: &AgentArgs) -> Result<Outcome> {
+    if let Some(folder) = &args.folder {
+        return folder::run(args, folder);
+    }
     let Some(interface) = &args.interface else {
         return args.departures.as_deref().map_or_else(|| reports::run(args), |path| table::run(args, path));
     };
@@ -45,9 +49,10 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let mut uploaded = None;
     let put = |folder: &mut IntoFolder<'_>| {
         folder.take_installed()?;
-        let shed = Arc::new(AtomicU64::new(0));
+        let (shed, complete) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let source = format!("interface {interface}");
-        let mut served = Served::new(folder.recorder(), args.log.clone(), source, Arc::clone(&shed));
+        let served = Served::new(folder.recorder(), args.log().to_owned(), source, Arc::clone(&shed));
+        let mut served = served.completing(Arc::clone(&complete));
         // Before the first packet: from then on, old volumes are removed.
         let uploading = uploads.as_ref().map(|uploads| uploads.beside(&folder.recorder())).transpose();
         let uploading = uploading.map_err(|error| Error::Source(error.into()))?;
@@ -59,21 +64,26 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         }
         let network = Network::start(served.clone(), access, stop, refused.clone());
         let network = network.map_err(|error| Error::Source(error.into()))?;
-        let ended = live.to_folder(folder, &mut |packets| shed.store(packets, Ordering::Relaxed));
+        let mut progress = |so_far: CaptureProgress| {
+            shed.store(so_far.shed, Ordering::Relaxed);
+            // After the records: whoever reads it finds them.
+            complete.fetch_max(so_far.complete.0, Ordering::Release);
+        };
+        let ended = live.to_folder(folder, Some(&mut progress));
         network.end();
         note_counts(served.act_counts());
         uploaded = uploading.map(Uploading::end);
         ended
     };
     let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
-    let (ended, kept) = into_folder(&args.log, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
+    let (ended, kept) = into_folder(args.log(), &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
     let counted = live.counted();
     let notes = live.notes(counted, Some(&kept));
     let to = kept.recorded.path.display().to_string();
     let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
     print(false, |_| Ok(()), |out| live.write_summary(&to, missing, &notes, out))?;
     if let (Some(uploads), Some(counts)) = (&uploads, uploaded) {
-        uploads.rest(&args.log, &counts);
+        uploads.rest(args.log(), &counts);
     }
     refused.check()?;
     Ok(Outcome::from_damage(ended?.or_else(|| kept.recorded.damage())))

@@ -36,7 +36,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     let mut live_capture =
         LiveCapture::open(&args.interface, params, headers, stop, Limits { duration: args.run_time.duration, most })?;
     if let Some(folder) = &args.log {
-        let put = |folder: &mut IntoFolder<'_>| live_capture.to_folder(folder, &mut |_shed| ());
+        let put = |folder: &mut IntoFolder<'_>| live_capture.to_folder(folder, None);
         let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
         let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(recording_error)?;
         let counted = live_capture.capture.counts();
@@ -88,6 +88,15 @@ pub struct Limits {
     pub duration: Option<Nanos>,
     /// After this many packets.
     pub most: u64,
+}
+
+/// What a capture has done so far.
+#[derive(Debug, Clone, Copy)]
+pub struct CaptureProgress {
+    /// Packets that were not recorded.
+    pub shed: u64,
+    /// Packets with times before this have been recorded, unless they were left out.
+    pub complete: Nanos,
 }
 
 /// A capture in progress.
@@ -154,17 +163,17 @@ impl<'a> LiveCapture<'a> {
         self.budget = Some(budget);
     }
 
-    /// Captures to a folder. Packets that cannot be written are counted. `shed` gets the number of packets that were not recorded now and then.
+    /// Captures to a folder. Packets that cannot be written are counted. `progress` is called now and then, also without packets.
     ///
     /// # Errors
     /// Fails if the interface cannot be read.
     pub fn to_folder(
         &mut self,
         folder: &mut IntoFolder<'_>,
-        shed: &mut dyn FnMut(u64),
+        progress: Option<&mut dyn FnMut(CaptureProgress)>,
     ) -> Result<Option<String>, Error> {
         folder.go_on();
-        self.run(CaptureSink::Folder(folder), shed).map(|()| None).map_err(capture_error)
+        self.run(CaptureSink::Folder(folder), progress).map(|()| None).map_err(capture_error)
     }
 
     /// The kernel's counts.
@@ -188,7 +197,7 @@ impl<'a> LiveCapture<'a> {
 
     /// Captures to the file. Returns what could not be written.
     fn write(&mut self, mut writer: PcapngWriter<Spool>) -> Result<Option<Unwritten>> {
-        self.run(CaptureSink::File(&mut writer), &mut |_shed| ())?;
+        self.run(CaptureSink::File(&mut writer), None)?;
         let Counts { passed, dropped, .. } = self.capture.counts();
         let counted =
             Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.counts.all };
@@ -197,12 +206,12 @@ impl<'a> LiveCapture<'a> {
     }
 
     /// Captures until a signal comes, `--for` or `--count` is reached, or the interface is gone.
-    fn run(&mut self, to: CaptureSink<'_, '_>, shed: &mut dyn FnMut(u64)) -> Result<()> {
+    fn run(&mut self, to: CaptureSink<'_, '_>, mut progress: Option<&mut dyn FnMut(CaptureProgress)>) -> Result<()> {
         let until = self.limits.duration.map(|duration| self.from.saturating_add(duration));
         let most = self.limits.most;
         let (headers, counts, link) = (&mut self.headers, &mut self.counts, self.capture.dlt());
         let stopped = Stopped::default();
-        let last = self.from;
+        let (last, mut reported) = (self.from, self.from);
         let mut sink =
             PacketSink { to, headers, counts, link, until, most, last, is_over: false, failed: None, stopped };
         loop {
@@ -211,7 +220,15 @@ impl<'a> LiveCapture<'a> {
                     && let Some(one_of) = budget.measured(steady_clock(), processor_time())
                 {
                     sink.headers.shed(one_of)?;
-                    shed(self.capture.counts().dropped + sink.headers.shed_frames());
+                }
+                // With packets all the time, there is no moment without.
+                if let Some(progress) = &mut progress
+                    && sink.last.saturating_sub(reported) >= IDLE
+                {
+                    reported = sink.last;
+                    sink.flush()?;
+                    let shed = self.capture.counts().dropped + sink.headers.shed_frames();
+                    progress(CaptureProgress { shed, complete: sink.last.saturating_sub(BEHIND) });
                 }
             }
             if sink.is_over {
@@ -221,7 +238,12 @@ impl<'a> LiveCapture<'a> {
             let look = sink.idle(now)?;
             // Flush before waiting, for a reader that follows the output.
             sink.flush()?;
-            shed(self.capture.counts().dropped + sink.headers.shed_frames());
+            let mut look = look;
+            if let Some(progress) = &mut progress {
+                let shed = self.capture.counts().dropped + sink.headers.shed_frames();
+                progress(CaptureProgress { shed, complete: now.saturating_sub(BEHIND) });
+                (look, reported) = (Some(IDLE), now);
+            }
             let left = until.map(|until| until.saturating_sub(now));
             match self.capture.wait(self.stop.waker(), left.into_iter().chain(look).min())? {
                 Woken::Packets if left != Some(Nanos::ZERO) => continue,

@@ -1,6 +1,7 @@
 //! `queuescope coordinator`: makes and runs the coordinator of a fleet.
 
 use crate::args::{AlertSending, Coordinator, CoordinatorInit, CoordinatorRun};
+use crate::coordinator_metrics;
 use crate::fleet::{note_address, runtime};
 use crate::outcome::{Outcome, print};
 use crate::terminal::note;
@@ -60,12 +61,24 @@ fn serve_until_signal(args: &CoordinatorRun) -> Result<Outcome> {
         let coordinator = server.coordinator().clone();
         let sinks = server.start_sinks(sinks)?;
         note(&format!("the coordinator listens on {address}"));
+        let metrics = match &args.metrics {
+            Some(at) => {
+                let (metrics, address) = coordinator_metrics::serve(at, server.measuring())?;
+                note(&format!("metrics: http://{address}/metrics"));
+                Some(metrics)
+            }
+            None => None,
+        };
         let refused = server.serve(until_stopped(&stop, &coordinator)).await?;
         let ended = tokio::task::spawn_blocking(move || sinks.stop()).await;
         if !ended.unwrap_or(false) {
             note("a sink did not end in time; what it was sending is sent again after the next start");
         }
         note_troubles(&coordinator);
+        let unanswered = metrics.map_or(0, |metrics| metrics.failed());
+        if unanswered > 0 {
+            note(&format!("{} requests for metrics were not answered", count(unanswered)));
+        }
         anyhow::Ok((refused, coordinator.sinks()))
     })?;
     for report in &sent {

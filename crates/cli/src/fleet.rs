@@ -5,10 +5,13 @@ use crate::outcome::{Outcome, ignore_closed_pipe, print};
 use crate::paths::read_text;
 use crate::terminal::note;
 use anyhow::{Context, Result, bail};
+use queuescope_fleet::answer::clock_text;
 use queuescope_fleet::client::{Client, join};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
-use queuescope_fleet::protocol::{Alert, CutResponse, Member, State};
+use queuescope_fleet::protocol::{Alert, ClockOffset, CutResponse, Member, State};
+use queuescope_fleet::violations::violations;
 use queuescope_ingest::Stop;
+use queuescope_log::date_text;
 use queuescope_report::format::count;
 use queuescope_wire::Nanos;
 use serde_json::{Value, json};
@@ -20,6 +23,7 @@ use tokio_stream::StreamExt;
 
 mod actions;
 mod network;
+mod order;
 mod program;
 mod query;
 mod upload;
@@ -30,6 +34,9 @@ pub use upload::{HostUploads, Uploading};
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";
+/// How long a cut waits for each reply, and a cut by time for each answer.
+const REPLY: Nanos = Nanos(10_000_000);
+const ANSWER: Nanos = Nanos(5_000_000_000);
 /// The longest token.
 const LONGEST: u64 = 4_096;
 
@@ -179,16 +186,44 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
 }
 
 fn cut(args: &FleetCut) -> Result<Outcome> {
-    let cut = with_client(&args.access, async |client| Ok(client.cut(&args.member, args.within).await?))?;
-    let json = |out: &mut dyn Write| writeln!(out, "{}", cut_json(&cut));
+    let (cut, order) = with_client(&args.access, async |client| {
+        if let Some(at) = args.at {
+            return Ok((client.cut_at(&args.member, at, args.within.unwrap_or(ANSWER)).await?, None));
+        }
+        let cut = client.cut(&args.member, args.within.unwrap_or(REPLY)).await?;
+        if !args.order || !cut.void.is_empty() {
+            return Ok((cut, None));
+        }
+        // Hosts that do not say when their records are complete have them by then.
+        tokio::time::sleep(std::time::Duration::from_nanos(order::SETTLE.0)).await;
+        let found = violations(&cut, order::AROUND, ANSWER, async |question| client.query(question).await).await;
+        let found = found.map_err(|error| anyhow::anyhow!("{error}"))?;
+        Ok((cut, Some(found)))
+    })?;
+    let json = |out: &mut dyn Write| {
+        let mut line = cut_json(&cut);
+        if let (Some(order), Some(line)) = (&order, line.as_object_mut()) {
+            line.insert("order".to_owned(), order::json(order));
+        }
+        writeln!(out, "{line}")
+    };
     print(args.json, json, |out| {
         let rows = cut.members.iter().map(|member| {
             let position = if member.state() == State::Answered { count(member.position) } else { "-".to_owned() };
-            [member.name.clone(), state(member.state()).to_owned(), position]
+            let clock = member.clock.as_ref().map_or_else(|| "-".to_owned(), clock_text);
+            [member.name.clone(), state(member.state()).to_owned(), position, clock]
         });
-        table(&["host", "state", "records"], rows, out)?;
+        table(&["host", "state", "records", "clock"], rows, out)?;
+        cut.members
+            .iter()
+            .filter(|member| !member.problem.is_empty())
+            .try_for_each(|member| writeln!(out, "{}: {}", member.name, member.problem))?;
+        if let Some(at) = args.at {
+            return writeln!(out, "cut by time: the records up to {}, by the clock of each host", date_text(at));
+        }
         let (frozen, thawed) = (Nanos(cut.frozen_within), Nanos(cut.thawed_within));
-        writeln!(out, "cut {}: all frozen after {frozen}, all thawed {thawed} later", cut.cut)
+        writeln!(out, "cut {}: all frozen after {frozen}, all thawed {thawed} later", cut.cut)?;
+        order.iter().try_for_each(|order| order::write(order, out))
     })?;
     Ok(Outcome::from_damage(cut_damage(&cut)))
 }
@@ -262,7 +297,7 @@ fn member_json(member: &Member) -> Value {
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
         "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
         "version": member.version, "source": member.source, "schema": member.schema, "left_out": left_out,
-        "uploads": member.uploads.as_ref().map(upload::state_json),
+        "clock_ahead_ns": member.clock.as_ref().map(clock_json), "uploads": member.uploads.as_ref().map(upload::state_json),
     })
 }
 
@@ -272,13 +307,19 @@ fn cut_json(cut: &CutResponse) -> Value {
         json!({
             "host": member.name, "state": state(member.state()),
             "position": is_in.then_some(member.position), "clock_ns": is_in.then_some(member.at),
+            "clock_ahead_ns": member.clock.as_ref().map(clock_json), "problem": (!member.problem.is_empty()).then_some(&member.problem),
             "folder": is_in.then(|| format!("{:016x}", member.store)), "schema": is_in.then_some(&member.schema),
         })
     });
     json!({
-        "cut": cut.cut, "void": (!cut.void.is_empty()).then_some(&cut.void), "members": members.collect::<Vec<_>>(),
+        "cut": (cut.cut > 0).then_some(cut.cut), "void": (!cut.void.is_empty()).then_some(&cut.void), "members": members.collect::<Vec<_>>(),
         "frozen_within_ns": cut.frozen_within, "thawed_within_ns": cut.thawed_within,
     })
+}
+
+/// Between which numbers of nanoseconds a clock is ahead of the coordinator's.
+fn clock_json(clock: &ClockOffset) -> Value {
+    json!([clock.least, clock.most])
 }
 
 fn alert_json(alert: &Alert) -> Value {

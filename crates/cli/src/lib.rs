@@ -14,6 +14,8 @@ pub mod capture_live;
 pub mod compare;
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub mod coordinator;
+#[cfg(all(target_os = "linux", feature = "fleet"))]
+mod coordinator_metrics;
 #[cfg(target_os = "linux")]
 pub mod doctor;
 #[cfg(feature = "experiments")]

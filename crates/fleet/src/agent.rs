@@ -10,6 +10,7 @@ mod dial;
 mod part;
 mod programs;
 mod session;
+mod source;
 
 pub use acts::{ActCounts, ActLimits, ActNote, Actor, ActorError, Acts, Touched};
 pub use backoff::Backoff;
@@ -20,24 +21,26 @@ use crate::locked::lock;
 use crate::protocol::{LeftOut, UploadState};
 use crate::upload::UploadStatus;
 use programs::InstalledPrograms;
-use queuescope_archive::Recorder;
-use queuescope_log::Log;
+use queuescope_archive::{FolderError, Recorder};
 use queuescope_report::model::Skipped;
+use source::{OtherFolder, Records, Source};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
-/// What an agent serves: a folder that is being recorded.
+/// What an agent serves: a folder that it records, or that another process records to.
 #[derive(Debug, Clone)]
 pub struct Served {
-    records: Records,
+    source: Source,
     /// The folder.
     folder: PathBuf,
     /// Where the records come from, for people.
-    source: String,
+    about: String,
     /// Packets that the source did not record.
     shed: Arc<AtomicU64>,
+    /// Records with times before this are recorded, nanoseconds since 1970; none if the source does not say.
+    complete: Option<Arc<AtomicU64>>,
     /// What the source left out otherwise, by reason.
     left_out: LeftOutReasons,
     /// Is notified when alerts were written.
@@ -60,9 +63,33 @@ impl Served {
         let listener = Arc::clone(&alerted);
         // If there is a listener already, alerts are found when it is time to look for them.
         recorder.when_alerted(move || listener.notify_one());
-        let (records, programs) = (Records(recorder), Arc::default());
-        let (left_out, acts) = (LeftOutReasons::default(), Arc::default());
-        Self { records, folder, source, shed, left_out, alerted, programs, acts, ends: Arc::default(), uploads: None }
+        Self { shed, alerted, ..Self::of(Source::Own(Records(recorder)), folder, source) }
+    }
+
+    /// Serves a folder that another process records to, or has recorded: it is only read. It has no part in cuts, and installs no definitions of programs. `about` is for
+    /// people.
+    ///
+    /// # Errors
+    /// Fails if it is not a log.
+    pub fn of_folder(folder: PathBuf, about: String) -> Result<Self, FolderError> {
+        let other = OtherFolder::open(&folder)?;
+        Ok(Self::of(Source::Folder(Arc::new(other)), folder, about))
+    }
+
+    fn of(source: Source, folder: PathBuf, about: String) -> Self {
+        Self {
+            source,
+            folder,
+            about,
+            shed: Arc::default(),
+            complete: None,
+            left_out: LeftOutReasons::default(),
+            alerted: Arc::default(),
+            programs: Arc::default(),
+            acts: Arc::default(),
+            ends: Arc::default(),
+            uploads: None,
+        }
     }
 
     /// Also reports what an uploader of the folder does.
@@ -76,6 +103,13 @@ impl Served {
     #[must_use]
     pub fn acting(self, acts: Acts) -> Self {
         Self { acts: Arc::new(Mutex::new(acts)), ..self }
+    }
+
+    /// Also says up to which time records are complete, in nanoseconds since 1970: all records with times before it have been appended. The source raises that now and
+    /// then, also without packets.
+    #[must_use]
+    pub fn completing(self, complete: Arc<AtomicU64>) -> Self {
+        Self { complete: Some(complete), ..self }
     }
 
     /// Also says what the source left out, by reason. The source changes that now and then.
@@ -100,7 +134,7 @@ impl Served {
     /// What is uploaded, for the coordinator.
     fn upload_state(&self) -> Option<UploadState> {
         let counts = self.uploads.as_ref()?.counts();
-        let held = self.records.0.held();
+        let held = self.source.own()?.0.held();
         Some(UploadState {
             waiting: counts.waiting,
             waiting_bytes: counts.waiting_bytes,
@@ -119,8 +153,15 @@ impl Served {
 
     /// The number of records that readers see, with those that were in the folder before.
     pub fn visible(&self) -> u64 {
-        let recorder = &self.records.0;
-        recorder.position(recorder.log().snapshot().len())
+        self.source.visible()
+    }
+
+    /// Records with times before this are recorded, as far as that is known.
+    fn complete(&self) -> Option<u64> {
+        match &self.complete {
+            Some(complete) => Some(complete.load(Ordering::Acquire)),
+            None => self.source.has_ended().then_some(u64::MAX),
+        }
     }
 }
 
@@ -137,15 +178,5 @@ impl LeftOutReasons {
 
     fn get(&self) -> Vec<LeftOut> {
         lock(&self.0).clone()
-    }
-}
-
-/// A recorder that is shared. It has the log whose tail is frozen.
-#[derive(Debug, Clone)]
-struct Records(Arc<Recorder>);
-
-impl AsRef<Log> for Records {
-    fn as_ref(&self) -> &Log {
-        self.0.log()
     }
 }

@@ -39,5 +39,5 @@ pub use asked::{AskError, Asked, Extent, Texts, schema_name};
 pub use ipc::{IpcError, IpcLimits};
 pub use merge::{Merged, Merging};
 pub use partial::Partial;
-pub use print::write_answer;
+pub use print::{clock_text, write_answer};
 pub use rows::RowsError;

@@ -92,7 +92,16 @@ impl Client {
     /// # Errors
     /// Fails if the coordinator refuses it, or if another cut is being made.
     pub async fn cut(&mut self, members: &[String], within: Nanos) -> Result<CutResponse, ClientError> {
-        let request = CutRequest { members: members.to_vec(), within: within.0 / 1_000 };
+        let request = CutRequest { members: members.to_vec(), within: within.0 / 1_000, at: None };
+        Ok(self.calls.cut(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
+    }
+
+    /// The number of records of these members, or of all if there are no names, with a time or an earlier one, in nanoseconds since 1970 by the clock of each. Role: reader.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn cut_at(&mut self, members: &[String], at: Nanos, within: Nanos) -> Result<CutResponse, ClientError> {
+        let request = CutRequest { members: members.to_vec(), within: within.0 / 1_000, at: Some(at.0) };
         Ok(self.calls.cut(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
     }
 

@@ -5,7 +5,11 @@
 mod actions;
 mod alerts;
 mod audit;
+mod clocks;
+mod count;
+mod counts;
 mod cuts;
+mod measures;
 mod members;
 mod programs;
 mod query;
@@ -13,11 +17,15 @@ mod questions;
 mod serve;
 mod service;
 mod sinks;
+mod time_cut;
 
 pub use actions::{ActionRecord, ActionState, ActionStore, ActionStoreError, Actions};
 pub use alerts::{AlertStore, AlertStoreError};
 pub use audit::{AuditEntry, AuditLog};
+pub use clocks::{MeasuredClock, ShownTime};
+pub use counts::CutCounts;
 pub use cuts::{CutError, CutPosition, MadeCut};
+pub use measures::{Measures, Measuring};
 pub use members::{AttachError, Session};
 pub use programs::{ProgramError, ProgramStore, ProgramStoreError, Programs};
 pub use query::{Answered, QueryError};
@@ -32,6 +40,7 @@ pub use sinks::{
 use crate::clock;
 use crate::locked::lock;
 use crate::protocol::{self, FromAgent, ToAgent, from_agent, to_agent};
+use counts::Counts;
 use cuts::Cuts;
 use members::{Members, shortened};
 use questions::Questions;
@@ -39,6 +48,7 @@ use queuescope_wire::Nanos;
 use sinks::{SinkHost, SinkReports};
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -93,6 +103,8 @@ struct Shared {
     troubles: Mutex<VecDeque<String>>,
     /// What each sink of alerts did.
     sinks: Mutex<SinkReports>,
+    /// What was done so far.
+    counts: Counts,
     /// Answers that are awaited, and those that are merged, at the same time.
     waiting: Semaphore,
     merging: Semaphore,
@@ -124,6 +136,7 @@ impl Coordinator {
                 actions: Mutex::new(actions),
                 troubles: Mutex::default(),
                 sinks: Mutex::default(),
+                counts: Counts::default(),
                 waiting: Semaphore::new(AWAITED),
                 merging: Semaphore::new(MERGED),
             }),
@@ -189,11 +202,17 @@ impl Coordinator {
         let now = clock::steady();
         match message.message {
             // The first message only; later ones say nothing new.
-            Some(from_agent::Message::Hello(_)) | None => {}
+            Some(from_agent::Message::Hello(_)) => {}
+            // A later version may have other messages.
+            None => _ = self.shared.counts.unknown.fetch_add(1, Ordering::Relaxed),
             Some(from_agent::Message::Frozen(frozen)) => self.frozen(now, session, &frozen),
             Some(from_agent::Message::Thawed(thawed)) => self.thawed(session, &thawed),
             Some(from_agent::Message::Answer(answer)) => lock(&self.shared.questions).answer(session, answer),
             Some(from_agent::Message::Status(status)) => lock(&self.shared.members).status(session, status, now),
+            Some(from_agent::Message::Shown(shown)) => {
+                let time = ShownTime::now(Nanos(shown.number), shown.at);
+                lock(&self.shared.members).shown(session, time);
+            }
             Some(from_agent::Message::Pong(number)) => lock(&self.shared.members).pong(session, number, now),
             Some(from_agent::Message::Alert(alert)) => self.alert(session, alert).await,
             Some(from_agent::Message::Installed(installed)) => self.installed(session, installed),

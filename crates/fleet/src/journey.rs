@@ -11,7 +11,7 @@ mod order;
 mod show;
 mod visit;
 
-pub use clocks::{Offset, Passage, Passages};
+pub use clocks::{DRIFT_PPM, Offset, Passage, Passages};
 pub use culprits::{Culprit, CulpritKind, HopCulprits};
 pub use order::Gap;
 pub use show::write_journey;
@@ -19,12 +19,14 @@ pub use visit::VisitedQueue;
 
 use crate::answer::{AskError, IpcLimits, RowsError};
 use crate::protocol::{Member, QueryRequest, QueryResponse};
+pub(crate) use ask::why_missing;
 use ask::{Asking, Question};
 use order::in_order;
 use queuescope_log::{Group, Number, Schema};
 use queuescope_wire::{ByteCount, Nanos};
 use std::collections::BTreeSet;
-use visit::{IDENTITY, VISIT, Visit, identity_expression, packet_text, visits_of};
+pub(crate) use visit::IDENTITY;
+use visit::{VISIT, Visit, identity_expression, packet_text, visits_of};
 
 /// Packets with long waits of each host from which the worst is chosen.
 const WORST: u64 = 100;

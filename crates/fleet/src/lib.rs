@@ -8,6 +8,7 @@
 //! - [`program`]: control programs: what agents compute, and what the coordinator asks and raises.
 //! - [`act`]: actions of control programs on flows of hosts.
 //! - [`journey`]: who delayed a packet: its way through the queues of several hosts.
+//! - [`violations`]: packets of a cut that violate the order of hosts.
 //! - [`upload`]: sealed volumes to object storage, and which objects have the records of a cut.
 //! - [`client`]: the calls of people and programs.
 //! - [`identity`] and [`transport`]: names, roles, certificates, and TLS with them. [`protocol`] has the messages.
@@ -28,3 +29,4 @@ pub mod program;
 pub mod protocol;
 pub mod transport;
 pub mod upload;
+pub mod violations;

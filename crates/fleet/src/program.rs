@@ -4,10 +4,12 @@ mod acts;
 mod condition;
 mod hosts;
 mod read;
+mod saw;
 
 pub use acts::Act;
 pub use condition::{Condition, Held};
 pub use hosts::Hosts;
+pub use saw::{AskedHosts, Saw};
 
 use crate::answer::Asked;
 use queuescope_log::{Definitions, TextError};
@@ -81,7 +83,7 @@ pub struct Ask {
     /// Its name in conditions.
     pub name: String,
     /// The hosts.
-    pub hosts: Hosts,
+    pub hosts: AskedHosts,
     /// A filter that the program installs: only packets that it matched, as far as they are in memory.
     pub filter: Option<String>,
     /// The texts of the question, as for `queuescope fleet query`.

@@ -1,7 +1,10 @@
 //! Agents, a coordinator and its users over real connections on loopback.
 
+mod folders;
 mod home;
+mod measures;
 mod programs;
+mod times;
 
 use home::{Home, PATIENCE, credentials, patiently};
 use queuescope_fleet::client::{Client, ClientError, join};

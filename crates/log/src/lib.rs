@@ -46,7 +46,9 @@ pub use expr::{
 pub use frozen::FrozenTail;
 pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
-pub use query::{Explained, Folding, Group, GroupKey, GroupPart, Grouped, Grouping, Matched, PartError, Query, Step};
+pub use query::{
+    Explained, Folding, Group, GroupKey, GroupPart, Grouped, Grouping, Matched, PartError, PartState, Query, Step,
+};
 pub use queuescope_text::TextError;
 pub use schema::{
     Attribute, AttributeId, DateError, Kind, LAST_TIME, Order, Place, Reader, Schema, begins_as_date, date_text,

@@ -164,7 +164,7 @@ impl Log {
     ///
     /// # Panics
     /// Panics if the number of names differs from the number of values, if the filter does not exist, or if the attribute belongs to another
-    /// schema or is not [comparable](crate::Attribute::is_comparable).
+    /// schema or is not [comparable](crate::Attribute::is_comparable); also for [`Function::Distinct`], which only queries compute.
     pub fn add_aggregate(
         &self,
         names: &[&str],

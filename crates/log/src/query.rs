@@ -6,7 +6,7 @@ mod matched;
 mod plan;
 
 pub use explain::{Explained, Step};
-pub use group::{Folding, Group, GroupKey, GroupPart, Grouped, Grouping, PartError};
+pub use group::{Folding, Group, GroupKey, GroupPart, Grouped, Grouping, PartError, PartState};
 pub use matched::Matched;
 
 use crate::derive::{FilterState, Reading};

@@ -26,6 +26,7 @@ fn function(of: (u8, Index)) -> Function {
         3 if !has_fractions => Function::Sum(id),
         4 if !has_fractions => Function::Mean(id),
         5 if Function::Deviation(id).is_of_any_order(schema) => Function::Deviation(id),
+        6 => Function::Distinct(id),
         _ => Function::Count,
     }
 }
@@ -98,7 +99,7 @@ proptest! {
         mut records in prop::collection::vec(common::record(), 0..200),
         keys in prop::collection::vec(any::<Index>(), 0..4),
         interval in prop::option::of((1..u64::MAX, any::<u64>())),
-        functions in prop::collection::vec((0..6u8, any::<Index>()), 1..4),
+        functions in prop::collection::vec((0..7u8, any::<Index>()), 1..4),
         (memory, top, split) in (prop_oneof![Just(usize::MAX), 4_000..40_000usize], 0..5usize, any::<Index>()),
     ) {
         let schema = common::schema();
@@ -161,7 +162,7 @@ proptest! {
     #[test]
     fn functions_of_a_batch_are_those_of_the_selected_records(
         records in prop::collection::vec(common::record(), 0..70),
-        functions in prop::collection::vec((0..6u8, any::<Index>()), 1..4), every in 1..4usize,
+        functions in prop::collection::vec((0..7u8, any::<Index>()), 1..4), every in 1..4usize,
     ) {
         let schema = common::schema();
         let functions: Vec<_> = functions.into_iter().map(function).collect();

@@ -5,6 +5,7 @@ mod columns;
 mod common;
 mod definitions;
 mod definitions_errors;
+mod distinct;
 mod edges;
 mod errors;
 mod expressions;

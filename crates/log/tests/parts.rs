@@ -4,7 +4,8 @@ use crate::common;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use queuescope_log::{
-    AttributeId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Kind, Number, PartError, Schema, State,
+    AttributeId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Kind, Number, PartError, PartState, Schema,
+    State,
 };
 
 fn comparable() -> Vec<AttributeId> {
@@ -21,6 +22,7 @@ fn function((which, index): &(u8, Index)) -> Function {
         2 => Function::Max(id),
         3 => Function::Sum(id),
         4 => Function::Mean(id),
+        5 => Function::Distinct(id),
         _ => Function::Deviation(id),
     };
     if function.is_of_any_order(common::schema()) { function } else { Function::Max(id) }
@@ -73,7 +75,7 @@ proptest! {
         records in prop::collection::vec((common::record(), 0..8usize), 0..120),
         keys in prop::collection::vec(any::<Index>(), 0..4),
         interval in prop::option::of((1..u64::MAX, any::<u64>())),
-        functions in prop::collection::vec((0..6u8, any::<Index>()), 1..4),
+        functions in prop::collection::vec((0..7u8, any::<Index>()), 1..4),
         (hosts, backwards) in (1..9usize, any::<bool>()),
     ) {
         let schema = common::schema();
@@ -101,7 +103,7 @@ proptest! {
 
     #[test]
     fn the_states_of_a_folding_are_a_part_without_keys(
-        records in prop::collection::vec(common::record(), 1..40), functions in prop::collection::vec((0..6u8, any::<Index>()), 1..4),
+        records in prop::collection::vec(common::record(), 1..40), functions in prop::collection::vec((0..7u8, any::<Index>()), 1..4),
     ) {
         let schema = common::schema();
         let functions: Vec<_> = functions.iter().map(function).collect();
@@ -116,7 +118,7 @@ proptest! {
     #[test]
     fn parts_from_outside_never_panic(
         parts in prop::collection::vec((any::<[u8; 3]>(), any::<[[u128; 4]; 3]>(), 0..128u32), 1..20), keys in prop::collection::vec(any::<Index>(), 0..3),
-        functions in prop::collection::vec((0..6u8, any::<Index>()), 1..4),
+        functions in prop::collection::vec((0..7u8, any::<Index>()), 1..4),
     ) {
         let schema = common::schema();
         let keys: Vec<_> = keys.iter().map(|index| GroupKey::Attribute(*index.get(&comparable()))).collect();
@@ -125,8 +127,8 @@ proptest! {
         let mut added = 0;
         for (of_keys, states, shift) in parts {
             let of_keys: Vec<_> = of_keys.iter().take(keys.len()).map(|key| u128::from(*key)).collect();
-            let states: Vec<State> = states.iter().take(functions.len()).map(|state| {
-                [state[0] >> shift, state[1] >> shift, if shift > 64 { 0 } else { state[2] }, if shift > 64 { 0 } else { state[3] }]
+            let states: Vec<PartState> = states.iter().take(functions.len()).map(|state| {
+                [state[0] >> shift, state[1] >> shift, if shift > 64 { 0 } else { state[2] }, if shift > 64 { 0 } else { state[3] }].into()
             }).collect();
             added += usize::from(grouping.add_part(&of_keys, &states).is_ok());
         }
@@ -198,13 +200,14 @@ fn parts_of_other_questions_are_refused() {
         (vec![255], vec![[256, 0, 0, 0]], "the function in place 0 cannot have this state"),
         (vec![255], vec![[25, 0, 0, 1]], "the function in place 0 cannot have this state"),
     ] {
+        let states: Vec<_> = states.into_iter().map(PartState::Words).collect();
         let error = grouping.add_part(&keys, &states).expect_err(why);
         assert_eq!(error.to_string(), why);
     }
     let by_hours = GroupKey::Time { attribute: id("u64"), width: 3600, origin: 0 };
     let mut hours = Grouping::new(&schema, &[by_hours], &[Function::Count]);
-    assert_eq!(hours.add_part(&[3601], &[[1, 0, 0, 0]]), Err(PartError::Key { key: 3601, place: 0 }));
-    assert_eq!(hours.add_part(&[3600], &[[1, 0, 0, 0]]), Ok(()));
+    assert_eq!(hours.add_part(&[3601], &[[1, 0, 0, 0].into()]), Err(PartError::Key { key: 3601, place: 0 }));
+    assert_eq!(hours.add_part(&[3600], &[[1, 0, 0, 0].into()]), Ok(()));
     assert_eq!(grouped(grouping), [], "nothing was added");
     assert_eq!(schema.attribute(id("u8")).kind, Kind::Unsigned);
 }

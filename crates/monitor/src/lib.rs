@@ -29,7 +29,7 @@ pub use feed::{Feed, Receivers};
 #[cfg(feature = "link")]
 pub use link::{LinkView, Session, WatchedLink};
 pub use listen::Listen;
-pub use metrics::Metrics;
+pub use metrics::{MetricFamily, Metrics, MetricsServer, metrics_text};
 pub use owners::FlowOwners;
 pub use stopped::Stopped;
 pub use unwritten::Unwritten;

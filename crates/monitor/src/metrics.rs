@@ -1,7 +1,10 @@
 //! Metrics for a monitoring system: the counters of a queue, which Prometheus scrapes.
 
+mod families;
 mod http;
 mod registry;
+
+pub use families::{MetricFamily, MetricsServer, metrics_text};
 
 use super::acts::{Acts, Counts};
 use crate::error::MetricsError;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use acting::Acting;
-pub use answer::{Alert, Answer, Plan};
+pub use answer::{Alert, Answer, ClockError, Plan};
 pub use aqm::{AffectedFlow, AqmComparison, AqmReplay, AqmSetup};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;

@@ -8,12 +8,14 @@
 //! - [`FlowKey`] and [`Granularity`]: the flow of a packet, from a five-tuple to a prefix.
 //! - [`FlowTable`] and [`Flows`]: tables that assign small [`FlowId`]s to keys and reuse them.
 //! - [`MetFlows`]: the flows that a reader met lately, by which it names flows to a table on another thread.
+//! - [`Distinct`]: the number of distinct values, exact while it is small, and then an estimate in fixed memory.
 //! - [`Draws`]: the source of random numbers of a run, our own generator or that of ns-3.
 //! - [`parse`]: link, network and transport headers of a captured frame.
 //! - [`ActivityHeader`]: the header of ABC on Ethernet frames.
 //! - [`telemetry`]: reports and headers of In-band Network Telemetry, from switches that measure each hop.
 
 mod activity;
+mod distinct;
 mod draws;
 mod flows;
 mod grouped;
@@ -26,6 +28,7 @@ pub mod telemetry;
 mod units;
 
 pub use activity::{ActivityHeader, MalformedActivity};
+pub use distinct::{Distinct, MalformedDistinct};
 pub use draws::{Draws, Mrg32k3a};
 pub use flows::{FlowTable, Flows};
 pub use grouped::grouped;

@@ -42,11 +42,11 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
     let access = Access::open(&args.access)?;
     let stop = Stop::on_signals()?;
     let source = Source::open(args, &stop)?;
-    let log = QueuedLog::open(&args.log, &args.keeping.options(queued::schema())?, Box::new(note));
+    let log = QueuedLog::open(args.log(), &args.keeping.options(queued::schema())?, Box::new(note));
     let mut hops = HopLog::new(log.map_err(recording_error)?, args.reports.options());
     let shed = Arc::new(AtomicU64::new(0));
     let left_out = LeftOutReasons::default();
-    let served = Served::new(hops.recorder(), args.log.clone(), source.name(), Arc::clone(&shed));
+    let served = Served::new(hops.recorder(), args.log().to_owned(), source.name(), Arc::clone(&shed));
     let (network, refused) = serve(served.leaving_out(left_out.clone()), access, &stop)?;
     let until = match args.run_time.duration {
         Some(duration) => Some(clock()?.saturating_add(duration)),

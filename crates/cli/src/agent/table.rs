@@ -18,6 +18,7 @@ use queuescope_report::model::Skipped;
 use queuescope_table::TableOptions;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs an agent that records a table once, and then answers about it.
 ///
@@ -30,16 +31,19 @@ pub fn run(args: &AgentArgs, path: &Path) -> Result<Outcome> {
     let Opened::Table(opened) = open(&Input::table(path, options), Some(&stop))? else {
         unreachable!("it was opened as a table")
     };
-    let log = QueuedLog::open(&args.log, &args.keeping.options(queued::schema())?, Box::new(note));
+    let log = QueuedLog::open(args.log(), &args.keeping.options(queued::schema())?, Box::new(note));
     let mut table = TableLog::new(log.map_err(recording_error)?);
     let source = format!("departures in {}", path.display());
-    let served = Served::new(table.recorder(), args.log.clone(), source, Arc::default());
-    let (network, refused) = serve(served, access, &stop)?;
+    let served = Served::new(table.recorder(), args.log().to_owned(), source, Arc::default());
+    let complete = Arc::new(AtomicU64::new(0));
+    let (network, refused) = serve(served.completing(Arc::clone(&complete)), access, &stop)?;
     let until = match args.run_time.duration {
         Some(duration) => Some(clock()?.saturating_add(duration)),
         None => None,
     };
     let read = opened.read(&mut table, &mut |_, _| ()).and_then(|source| table.hand_over().map(|()| source));
+    // No more rows come.
+    complete.store(u64::MAX, Ordering::Release);
     let waited = if read.is_ok() { wait(&stop, until) } else { Ok(()) };
     network.end();
     let recorded = table.finish().map_err(recording_error)?;

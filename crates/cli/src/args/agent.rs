@@ -9,7 +9,7 @@ use super::shared::{Recorded, RunTime};
 use clap::{Args, ValueHint};
 use queuescope_table::{Columns, TimeUnit};
 use queuescope_wire::ByteCount;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ use std::path::PathBuf;
         "interface", "cpu", "chosen", "inner", "filter", "aggregate", "trigger", "definitions", "upload", "act",
     ])
     .multiple(true)
-    .conflicts_with_all(["int", "int_capture", "departures"])))]
+    .conflicts_with_all(["int", "int_capture", "departures", "folder"])))]
 #[command(
     after_help = "Exit status: 0 if all went well; 1 if packets were not written (they are counted); 2 if nothing could be recorded, or if the coordinator refused this host. SIGINT and SIGTERM end the agent, and what was captured is written.\n\n\
                         Examples: queuescope agent eth0 --log /var/log/queuescope --credentials /etc/queuescope/me --trigger 'busy=bytes > 100MB@10ms/1s' --aggregate 'bytes=sum(length)'\n         \
@@ -28,12 +28,12 @@ use std::path::PathBuf;
 )]
 pub struct Agent {
     /// The interface
-    #[arg(value_name = "INTERFACE", required_unless_present_any = ["int", "int_capture", "departures"])]
+    #[arg(value_name = "INTERFACE", required_unless_present_any = ["int", "int_capture", "departures", "folder"])]
     pub interface: Option<String>,
 
     /// Record headers in this folder. It is created; if it has a log of packets, that is continued
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub log: PathBuf,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "folder")]
+    pub log: Option<PathBuf>,
 
     /// Direction of the packets
     #[arg(long, value_enum, default_value_t = DirectionName::Both)]
@@ -69,6 +69,11 @@ pub struct Agent {
     #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures")]
     pub time_unit: TimeUnit,
 
+    /// Instead of an interface, answer about a folder that another process records to, such as capture --log or live --log. It is only read: the agent forwards the alerts of
+    /// that process, has no part in cuts, and installs no definitions of control programs
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["log", "int", "int_capture", "departures"])]
+    pub folder: Option<PathBuf>,
+
     /// How long the agent runs.
     #[command(flatten)]
     pub run_time: RunTime,
@@ -94,6 +99,13 @@ pub struct Agent {
     /// What control programs may do to flows.
     #[command(flatten)]
     pub acting: FlowActing,
+}
+
+impl Agent {
+    /// The folder that it records to. The arguments have one, unless the agent serves the folder of another process.
+    pub fn log(&self) -> &Path {
+        self.log.as_deref().unwrap_or(Path::new(""))
+    }
 }
 
 /// Parses a part of a core.

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use queuescope_fleet::coordinator::SinkAddress;
 use queuescope_fleet::identity::MemberName;
 use queuescope_log::parse_date;
+use queuescope_monitor::Listen;
 use queuescope_wire::Nanos;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,6 +57,10 @@ pub struct CoordinatorRun {
     /// If another process runs this coordinator, wait, and take over when it ends. Both need the same folder and address
     #[arg(long)]
     pub standby: bool,
+
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics: a loopback address, such as 127.0.0.1:9091, because they have no certificates
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    pub metrics: Option<Listen>,
 
     /// Alerts to other systems.
     #[command(flatten)]
@@ -341,9 +346,17 @@ pub struct FleetCut {
     #[arg(long, value_name = "NAME")]
     pub member: Vec<String>,
 
-    /// How long to wait for each reply, at most half the coordinator's lease
-    #[arg(long, value_name = "TIME", default_value = "10ms")]
-    pub within: Nanos,
+    /// Cut by time: the packets of each host up to this time by its own clock, when they are complete: a date. How far each clock is off is printed
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub at: Option<Nanos>,
+
+    /// Also count packets that a host has in the cut although they passed another before, which recorded them behind it; they are looked for within 100ms of the cut
+    #[arg(long, conflicts_with = "at")]
+    pub order: bool,
+
+    /// How long to wait for each reply: at most half the coordinator's lease, and 10ms by default; with --at, 5s by default
+    #[arg(long, value_name = "TIME")]
+    pub within: Option<Nanos>,
 
     /// Print one line of JSON
     #[arg(long)]
@@ -401,7 +414,7 @@ pub struct FleetQuery {
     #[arg(value_name = "EXPRESSION")]
     pub expression: Option<String>,
 
-    /// What to compute: count, sum(length), min(ts), max(length), mean(length), stddev(length); separated by commas
+    /// What to compute: count, sum(length), min(ts), max(length), mean(length), stddev(length), distinct(src_ip); separated by commas
     #[arg(long, value_name = "FUNCTIONS", default_value = "count")]
     pub select: String,
 
@@ -420,6 +433,10 @@ pub struct FleetQuery {
     /// Only packets before this time
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub to: Option<Nanos>,
+
+    /// Only packets up to this time by the clock of each host, when they are complete: a date. How far each clock is off is printed
+    #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "cut")]
+    pub at: Option<Nanos>,
 
     /// Only packets that a filter of a control program matched, as far as they are in memory: PROGRAM.FILTER
     #[arg(long, value_name = "NAME")]
@@ -515,6 +532,15 @@ fn lease(text: &str) -> Result<Nanos, String> {
 /// Parses the time in which equal alerts are sent once.
 fn once(text: &str) -> Result<Nanos, String> {
     if text.trim() == "0" { Ok(Nanos::ZERO) } else { Nanos::read_long(text).map_err(|error| error.to_string()) }
+}
+
+/// Parses a loopback address and a port.
+fn loopback(text: &str) -> Result<Listen, String> {
+    let listen = Listen::read(text)?;
+    if listen.addresses().iter().all(|address| address.ip().is_loopback()) {
+        return Ok(listen);
+    }
+    Err("metrics have no certificates, so they are served on a loopback address only: use 127.0.0.1:PORT, and a proxy or a tunnel to reach it from elsewhere".to_owned())
 }
 
 /// Parses a date, as the time since 1970.

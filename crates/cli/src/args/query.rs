@@ -31,7 +31,7 @@ pub struct Query {
     pub in_queue: bool,
 
     /// Attributes to print of each packet; or figures of all packets, and with --group of each group: count, sum(length),
-    /// min(ttl), max(length), mean(length), stddev(length) [default: time, source, destination, protocol and length; of departures time,
+    /// min(ttl), max(length), mean(length), stddev(length), distinct(src_ip) [default: time, source, destination, protocol and length; of departures time,
     /// flow, length and delay; of packets of a queue all of these; of groups count]
     #[arg(long, value_name = "LIST", help_heading = "Question")]
     pub select: Option<String>,

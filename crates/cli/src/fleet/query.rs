@@ -34,6 +34,7 @@ pub fn run(args: &FleetQuery) -> Result<Outcome> {
         within: args.within.0 / 1_000_000,
         filter: args.filter.clone().unwrap_or_default(),
         schema: args.schema.clone().unwrap_or_default(),
+        at: args.at.map(|at| at.0),
     };
     // Check the question before it is sent.
     let asked = Asked::of_request(&request).map_err(|error| anyhow!("{error}"))?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 96] = [
+pub const COMMANDS: [&str; 97] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -61,6 +61,7 @@ pub const COMMANDS: [&str; 96] = [
     "agent lo --for 1ms --log {M} --credentials {new}",
     "agent lo --for 1ms --log {new} --credentials {M}",
     "agent lo --for 1ms --log {new} --credentials {new} --definitions {M}",
+    "agent --folder {M} --for 1ms --credentials {new}",
     "agent --int-capture {M} --int-port 9 --for 1ms --log {new} --credentials {new}",
     "agent --departures {M} --for 1ms --log {new} --credentials {new}",
     "coordinator init {M} --name localhost",

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Why there are no definitions.
+const NOT_OWN: &str =
+    "it serves a folder that another process records to, so it computes no definitions: give them to that process";
 /// The most programs of a host.
 const MOST: usize = 256;
 
@@ -37,7 +40,7 @@ impl Served {
     /// Installs the parts of programs, and removes what is not among them. A part that is there already stays as it is, with the windows of its
     /// triggers. This takes as long as the records in memory take to be examined. Returns `None` if a later list was followed already.
     pub(super) fn install(&self, number: u64, programs: Programs) -> Option<Installed> {
-        let recorder = &*self.records.0;
+        let recorder = self.source.own().map(|records| &*records.0);
         let mut state = lock(&self.programs.state);
         if state.list > number {
             return None;
@@ -51,7 +54,7 @@ impl Served {
         };
         let gone: Vec<_> = parts.values().filter(|known| !is_same(known)).map(|known| known.program.clone()).collect();
         for name in gone {
-            recorder.uninstall(&name);
+            recorder.inspect(|recorder| _ = recorder.uninstall(&name));
             parts.remove(&name);
         }
         for (count, part) in programs.parts.into_iter().enumerate() {
@@ -72,7 +75,7 @@ impl Served {
 
     fn install_part(&self, program: &str, definitions: &str) -> Result<(), String> {
         name_problem(program)?;
-        let recorder = &*self.records.0;
+        let recorder = &*self.source.own().ok_or(NOT_OWN)?.0;
         let schema = recorder.log().schema();
         let parsed = Definitions::parse(program, definitions, schema).map_err(|error| error.to_string())?;
         recorder.install(program, &parsed).map_err(|error| error.to_string())

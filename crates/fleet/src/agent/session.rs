@@ -1,13 +1,14 @@
 //! An agent's side of one stream.
 
+use super::Served;
 use super::alerts::Alerts;
-use super::{Records, Served};
+use super::source::Records;
 use crate::clock;
 use crate::cut::Freezer;
 use crate::locked::lock;
 use crate::protocol::{
-    Acted, Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Status, Thawed, ToAgent, answer, from_agent,
-    to_agent,
+    Acted, Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Shown, Status, Thawed, ToAgent, answer,
+    from_agent, to_agent,
 };
 use queuescope_log::FrozenTail;
 use queuescope_wire::Nanos;
@@ -64,13 +65,14 @@ pub enum SessionError {
 impl Served {
     /// The first message.
     pub fn hello(&self) -> Hello {
-        let schema = self.records.0.log().schema();
+        let schema = self.source.schema();
         Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: PROTOCOL,
             schema: schema.name().to_owned(),
-            source: self.source.clone(),
+            source: self.about.clone(),
             store: self.store(),
+            no_cuts: self.source.own().is_none(),
         }
     }
 
@@ -146,7 +148,7 @@ impl Served {
 
     /// Names the folder: another one in its place has other alerts.
     fn store(&self) -> u64 {
-        self.records.0.made_at()
+        self.source.made_at()
     }
 }
 
@@ -172,10 +174,11 @@ impl Drop for Serving<'_> {
 
 impl Serving<'_> {
     async fn receive(&mut self, message: ToAgent) -> Result<(), SessionError> {
-        let records = &self.served.records;
         lock(&self.served.acts).heard(clock::steady());
         match message.message {
             Some(to_agent::Message::Freeze(freeze)) => {
+                // A coordinator that knows that there is no tail to freeze does not ask; to another, this host is late.
+                let Some(records) = self.served.source.own() else { return Ok(()) };
                 let (now, lease) = (clock::steady(), Nanos(freeze.lease));
                 let frozen = lock(&self.freezer)
                     .freeze(now, freeze.cut, lease, || FrozenTail::of(records.clone()))
@@ -193,7 +196,10 @@ impl Serving<'_> {
                 let lapsed = lock(&self.freezer).thaw(thaw.cut);
                 self.send(from_agent::Message::Thawed(Thawed { cut: thaw.cut, lapsed })).await
             }
-            Some(to_agent::Message::Ping(number)) => self.send(from_agent::Message::Pong(number)).await,
+            Some(to_agent::Message::Ping(number)) => {
+                self.send(from_agent::Message::Shown(Shown { number, at: clock::wall().0 })).await?;
+                self.send(from_agent::Message::Pong(number)).await
+            }
             Some(to_agent::Message::Stored(sequence)) => {
                 self.unstored = 0;
                 self.alerts.stored(sequence);
@@ -225,12 +231,23 @@ impl Serving<'_> {
     fn answer(&self, question: Question) {
         let until = Served::deadline(&question);
         let (served, go, turns) = (self.served.clone(), self.go.clone(), Arc::clone(&self.turns));
+        let freezer = Arc::clone(&self.freezer);
         let place = Arc::clone(&self.places).try_acquire_owned();
         tokio::spawn(async move {
             let number = question.number;
             let result = match place {
                 Err(_) => answer::Result::Error(format!("it has {PLACES} questions to answer already")),
                 Ok(_place) => {
+                    let is_complete = served.completed(&question, until, &freezer).await;
+                    if let Err(incomplete) = is_complete {
+                        let message = Some(from_agent::Message::Answer(Answer {
+                            number,
+                            result: Some(answer::Result::Part(incomplete)),
+                        }));
+                        // If the stream is over, nobody waits for the answer.
+                        let _ = go.send(FromAgent { message }).await;
+                        return;
+                    }
                     // The semaphore is never closed.
                     let Ok(_turn) = turns.acquire().await else { return };
                     if clock::steady() >= until {

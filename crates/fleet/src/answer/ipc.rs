@@ -150,24 +150,75 @@ impl<'a> Frame<'a> {
         value.and_then(|value| value.parse().ok()).ok_or(IpcError::Malformed("a total is missing"))
     }
 
-    /// The values of a batch whose columns have values of these widths in bytes, without nulls; and the number of rows.
-    pub fn columns(&self, widths: impl ExactSizeIterator<Item = usize>) -> Result<(usize, Vec<&'a [u8]>), IpcError> {
+    /// The values of a batch whose columns have values of these widths in bytes, or of different lengths, without nulls; and the number of rows.
+    pub fn columns(&self, widths: impl ExactSizeIterator<Item = Width>) -> Result<(usize, Vec<Values<'a>>), IpcError> {
         let wrong = IpcError::Malformed("a batch has other columns");
         let batch = self.message.header_as_record_batch().ok_or(wrong.clone())?;
         let rows = usize::try_from(batch.length()).map_err(|_| wrong.clone())?;
         let (nodes, buffers) = (batch.nodes().ok_or(wrong.clone())?, batch.buffers().ok_or(wrong.clone())?);
-        // Each column has a buffer of bits, which is empty without nulls, and one of values.
-        if nodes.len() != widths.len() || buffers.len() != 2 * widths.len() {
+        let widths: Vec<_> = widths.collect();
+        // Each column has a buffer of bits, which is empty without nulls, perhaps one of offsets, and one of values.
+        let wanted: usize = widths.iter().map(|width| width.buffers()).sum();
+        if nodes.len() != widths.len() || buffers.len() != wanted {
             return Err(wrong);
         }
         if nodes.iter().any(|node| node.null_count() != 0) {
             return Err(IpcError::Malformed("values are missing"));
         }
-        let column = |(place, width): (usize, usize)| {
-            let place = range(buffers.get(2 * place + 1), self.body.len())?;
-            self.body[place].get(..rows.checked_mul(width)?)
+        let mut first = 0;
+        let mut column = |width: &Width| {
+            let buffer =
+                |place: usize| range(buffers.get(first + place), self.body.len()).map(|range| &self.body[range]);
+            let values = match width {
+                Width::Bytes(width) => Values::Even(*width, buffer(1)?.get(..rows.checked_mul(*width)?)?),
+                Width::Any => Values::Uneven(buffer(1)?, buffer(2)?),
+            };
+            first += width.buffers();
+            Some(values)
         };
-        let columns = widths.enumerate().map(column).collect::<Option<_>>().ok_or(wrong)?;
+        let columns = widths.iter().map(&mut column).collect::<Option<_>>().ok_or(wrong)?;
         Ok((rows, columns))
+    }
+}
+
+/// The length of each value of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// So many bytes: `FixedSizeBinary`.
+    Bytes(usize),
+    /// Each its own: `Binary`.
+    Any,
+}
+
+impl Width {
+    fn buffers(self) -> usize {
+        match self {
+            Self::Bytes(_) => 2,
+            Self::Any => 3,
+        }
+    }
+}
+
+/// The values of a column.
+pub(super) enum Values<'a> {
+    /// Values of so many bytes.
+    Even(usize, &'a [u8]),
+    /// Offsets of 4 bytes, one more than there are values, and the values.
+    Uneven(&'a [u8], &'a [u8]),
+}
+
+impl<'a> Values<'a> {
+    /// The value in a row. `None` if offsets are wrong.
+    pub fn get(&self, row: usize) -> Option<&'a [u8]> {
+        match *self {
+            Self::Even(width, values) => values.get(row * width..)?.get(..width),
+            Self::Uneven(offsets, values) => {
+                let offset = |row: usize| {
+                    let bytes = offsets.get(4 * row..)?.first_chunk()?;
+                    usize::try_from(i32::from_le_bytes(*bytes)).ok()
+                };
+                values.get(offset(row)?..offset(row + 1)?)
+            }
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! A host's part of an answer, and its form between hosts.
 
 use super::asked::Asked;
-use super::ipc::{IpcError, IpcLimits, frames};
+use super::ipc::{IpcError, IpcLimits, Width, frames};
 use crate::protocol::Part;
-use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use queuescope_log::{GroupPart, Grouping, State};
+use queuescope_log::{Function, GroupPart, Grouping, PartState, State};
 use queuescope_recording::query::Parts;
 use queuescope_report::format::count;
+use queuescope_wire::Distinct;
 use std::sync::Arc;
 
 /// Bytes of a key.
@@ -62,6 +63,7 @@ impl Partial {
             left_out: self.left_out,
             notes: self.notes.clone(),
             damage: self.damage.clone().unwrap_or_default(),
+            complete: None,
         })
     }
 
@@ -70,31 +72,39 @@ impl Partial {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn of_part(part: &Part, asked: &Asked, limits: IpcLimits) -> Result<Self, IpcError> {
-        let Part { groups, records, left_out, notes, damage } = part;
+        let Part { groups, records, left_out, notes, damage, complete: _ } = part;
         let damage = Some(damage.clone()).filter(|damage| !damage.is_empty());
         let (records, left_out, notes) = (*records, *left_out, notes.clone());
         Ok(Self { records, left_out, notes, damage, ..Self::decode(groups, asked, limits)? })
     }
 
     /// The groups and the number of packets as an Arrow IPC stream: 16 bytes for each key and 64 for each state, words of 16 bytes with their lowest
-    /// byte first.
+    /// byte first; and for states of distinct counts [their bytes](Distinct::to_bytes).
     ///
     /// # Errors
     /// Returns errors of Arrow, which are not expected.
     pub fn encode(&self, asked: &Asked) -> Result<Vec<u8>, ArrowError> {
         let fields = names(asked).into_iter().zip(widths(asked));
-        let fields: Vec<_> =
-            fields.map(|(name, width)| Field::new(name, DataType::FixedSizeBinary(width as i32), false)).collect();
+        let of_width = |width| match width {
+            Width::Bytes(width) => DataType::FixedSizeBinary(width as i32),
+            Width::Any => DataType::Binary,
+        };
+        let fields: Vec<_> = fields.map(|(name, width)| Field::new(name, of_width(width), false)).collect();
         let totals = [(PACKETS.to_owned(), self.packets.to_string())];
         let schema = Arc::new(Schema::new_with_metadata(fields, totals.into()));
         let keys = asked.keys().len();
-        let column = |(place, width): (usize, usize)| -> Result<ArrayRef, ArrowError> {
+        let column = |(place, width): (usize, Width)| -> Result<ArrayRef, ArrowError> {
+            let Width::Bytes(width) = width else {
+                let mut values = BinaryBuilder::new();
+                self.groups.iter().for_each(|(_, states)| values.append_value(bytes(&states[place - keys])));
+                return Ok(Arc::new(values.finish()));
+            };
             let mut values = FixedSizeBinaryBuilder::with_capacity(self.groups.len(), width as i32);
             for (key, states) in &self.groups {
                 if place < keys {
                     values.append_value(key[place].to_le_bytes())?;
                 } else {
-                    values.append_value(states[place - keys].map(u128::to_le_bytes).as_flattened())?;
+                    values.append_value(bytes(&states[place - keys]))?;
                 }
             }
             Ok(Arc::new(values.finish()))
@@ -120,15 +130,13 @@ impl Partial {
         for batch in batches {
             let (rows, columns) = batch.columns(widths(asked))?;
             for row in 0..rows {
-                let of_keys = columns[..keys].iter().map(|column| word(&column[row * KEY..][..KEY]));
-                let states = columns[keys..].iter().map(|column| {
-                    let state = &column[row * STATE..][..STATE];
-                    [0, 1, 2, 3].map(|place| word(&state[place * KEY..][..KEY]))
-                });
-                let (of_keys, states): GroupPart = (of_keys.collect(), states.collect());
-                let checked = checking.check_part(&of_keys, &states);
-                checked.map_err(|_| IpcError::Malformed("a group with values that no packets have"))?;
-                groups.push((of_keys, states));
+                let of_keys = columns[..keys].iter().map(|column| column.get(row).map(word));
+                let states = columns[keys..].iter().zip(widths(asked).skip(keys));
+                let states = states.map(|(column, width)| column.get(row).and_then(|bytes| state(bytes, width)));
+                let group = of_keys.collect::<Option<Vec<_>>>().zip(states.collect::<Option<Vec<_>>>());
+                let group: Option<GroupPart> =
+                    group.filter(|(of_keys, states)| checking.check_part(of_keys, states).is_ok());
+                groups.push(group.ok_or(IpcError::Malformed("a group with values that no packets have"))?);
             }
         }
         Ok(Self { groups, packets, ..Self::default() })
@@ -142,10 +150,33 @@ fn names(asked: &Asked) -> Vec<String> {
     names
 }
 
-/// The widths of the columns in bytes.
-fn widths(asked: &Asked) -> impl ExactSizeIterator<Item = usize> {
-    let (keys, functions) = (asked.keys().len(), asked.functions().len());
-    (0..=keys + functions).map(move |place| if place < keys { KEY } else { STATE }).collect::<Vec<_>>().into_iter()
+/// The widths of the columns.
+fn widths(asked: &Asked) -> impl ExactSizeIterator<Item = Width> {
+    let of_keys = asked.keys().iter().map(|_| Width::Bytes(KEY));
+    let of_functions = asked.functions().iter().map(|function| match function {
+        Function::Distinct(_) => Width::Any,
+        _ => Width::Bytes(STATE),
+    });
+    of_keys.chain(of_functions).chain([Width::Bytes(STATE)]).collect::<Vec<_>>().into_iter()
+}
+
+/// The form of a state.
+fn bytes(state: &PartState) -> Vec<u8> {
+    match state {
+        PartState::Words(words) => words.map(u128::to_le_bytes).as_flattened().to_vec(),
+        PartState::Distinct(distinct) => distinct.to_bytes(),
+    }
+}
+
+/// A state from its form.
+fn state(bytes: &[u8], width: Width) -> Option<PartState> {
+    match width {
+        Width::Any => Distinct::of_values().read(bytes).ok().map(PartState::Distinct),
+        Width::Bytes(_) => {
+            let words = [0, 1, 2, 3].map(|place| bytes.get(place * KEY..(place + 1) * KEY).map(word));
+            Some(PartState::Words([words[0]?, words[1]?, words[2]?, words[3]?]))
+        }
+    }
 }
 
 fn word(bytes: &[u8]) -> u128 {

@@ -2,9 +2,11 @@
 
 use super::asked::Asked;
 use super::merge::Merged;
-use crate::protocol::{MemberAnswer, State};
+use crate::protocol::{ClockOffset, MemberAnswer, State};
 use queuescope_recording::query::{Foot, Form, share, write_groups};
 use queuescope_report::format::count;
+use queuescope_report::model::ClockError;
+use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -25,10 +27,14 @@ pub fn write_answer(
     let answered = members.iter().filter(|member| has_answered(member.state()));
     let input: Vec<_> = answered.map(|member| member.name.as_str()).collect();
     let mut skipped: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut notes, mut damage) = (Vec::new(), Vec::new());
+    let (mut notes, mut damage, mut clocks) = (Vec::new(), Vec::new(), BTreeMap::new());
     for member in members {
         let name = printable(&member.name);
         notes.extend(member.notes.iter().map(|note| format!("{name}: {}", printable(note))));
+        if let Some(clock) = &member.clock {
+            notes.push(format!("{name}: its clock is {}", clock_text(clock)));
+            clocks.insert(name.clone(), ClockError { least_ns: clock.least, most_ns: clock.most });
+        }
         if let Some(why) = why_incomplete(member) {
             notes.push(format!("{name}: {why}"));
             damage.push(format!("{name}: {why}"));
@@ -50,10 +56,26 @@ pub fn write_answer(
         packets: merged.packets,
         skipped,
         damage: damage.clone(),
+        clocks,
+        estimates: merged
+            .groups
+            .iter()
+            .flat_map(|group| asked.selection().estimates(group))
+            .map(str::to_owned)
+            .collect(),
         ..Foot::default()
     };
     foot.write(form, out, note)?;
     Ok(damage)
+}
+
+/// How far a clock is ahead of the coordinator's, for people: `1.20ms ahead of the coordinator's, give or take 0.15ms`.
+pub fn clock_text(clock: &ClockOffset) -> String {
+    let middle = (i128::from(clock.least) + i128::from(clock.most)).div_euclid(2);
+    let half = (i128::from(clock.most) - i128::from(clock.least) + 1).div_euclid(2);
+    let nanos = |value: i128| Nanos(u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX));
+    let side = if middle < 0 { "behind" } else { "ahead of" };
+    format!("{} {side} the coordinator's, give or take {}", nanos(middle), nanos(half))
 }
 
 /// Whether a member's part is in the answer.

@@ -3,7 +3,7 @@
 //! | column | type |
 //! | --- | --- |
 //! | a key, a minimum, a maximum | that of the attribute in [`queuescope_log::arrow`], as in Parquet files of packets |
-//! | `count` | `UInt64` |
+//! | `count`, `distinct` | `UInt64` |
 //! | a sum of whole numbers of at most 64 bits | `Decimal128(38, 0)` |
 //! | a sum of longer ones | `Utf8`, in decimal |
 //! | a sum of fractions, a mean, a deviation | `Float64` |
@@ -147,7 +147,7 @@ fn columns(asked: &Asked) -> Vec<ColumnOf<'_>> {
         },
         Function::Mean(_) | Function::Deviation(_) => ColumnOf::Float(true),
         // Functions of a caller have no text, so they are in no question.
-        Function::Count | Function::User(_) => ColumnOf::Count,
+        Function::Count | Function::Distinct(_) | Function::User(_) => ColumnOf::Count,
     });
     of_key.chain(of_function).collect()
 }

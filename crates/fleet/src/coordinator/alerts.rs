@@ -169,6 +169,11 @@ impl AlertStore {
         lock(&self.kept).last.of(member, store)
     }
 
+    /// The number of the last alert; 0 if none came.
+    pub fn last(&self) -> u64 {
+        *self.count.borrow()
+    }
+
     /// The number of the last alert, which changes when one comes; 0 if none came.
     pub fn count(&self) -> watch::Receiver<u64> {
         self.count.subscribe()

@@ -1,6 +1,6 @@
 //! Cuts through the logs of all members ([`cut`](crate::cut)).
 
-use super::{Coordinator, Session};
+use super::{Coordinator, CutCounts, Session, ShownTime};
 use crate::clock;
 use crate::cut::{Busy, Cut, Cutter, Missing, Next};
 use crate::locked::lock;
@@ -13,18 +13,24 @@ use tokio::sync::oneshot;
 /// Cuts that can be named in queries.
 const KEPT: usize = 1_024;
 
+/// Why a member has no part in cuts.
+const NO_CUTS: &str =
+    "it serves a folder that another process records to, whose log cannot be frozen: cut by time (--at)";
+
 /// The running cut, and earlier ones.
 #[derive(Debug)]
 pub struct Cuts {
     cutter: Cutter<u64>,
     running: Option<RunningCut>,
     made: VecDeque<Arc<MadeCut>>,
+    counts: CutCounts,
 }
 
 #[derive(Debug)]
 struct RunningCut {
     sessions: BTreeMap<u64, Session>,
-    absent: Vec<String>,
+    /// Members without a stream, and those that have no part in cuts.
+    absent: Vec<(String, State)>,
     /// The clocks of the members that replied.
     clocks: BTreeMap<u64, u64>,
     begun: Nanos,
@@ -83,7 +89,17 @@ pub enum CutError {
 
 impl Cuts {
     pub fn new(epoch: u32) -> Self {
-        Self { cutter: Cutter::after(u64::from(epoch) << 32), running: None, made: VecDeque::new() }
+        Self {
+            cutter: Cutter::after(u64::from(epoch) << 32),
+            running: None,
+            made: VecDeque::new(),
+            counts: CutCounts::default(),
+        }
+    }
+
+    /// How many cuts were made.
+    pub fn counts(&self) -> CutCounts {
+        self.counts
     }
 
     fn finish(&mut self, cut: &Cut<u64>) {
@@ -108,11 +124,15 @@ impl Cuts {
                     (name(number), CutPosition { records: *records, clock, store, schema })
                 })
                 .collect(),
-            missing: missing.chain(running.absent.into_iter().map(|name| (name, State::Absent))).collect(),
+            missing: missing.chain(running.absent).collect(),
             lapsed: cut.lapsed.iter().map(name).collect(),
             frozen_within: frozen.saturating_sub(running.begun),
             thawed_within: now.saturating_sub(frozen),
         });
+        self.counts.made += 1;
+        self.counts.void += u64::from(!made.lapsed.is_empty());
+        self.counts.partial += u64::from(!made.missing.is_empty());
+        self.counts.time = self.counts.time.saturating_add(made.frozen_within).saturating_add(made.thawed_within);
         if self.made.len() == KEPT {
             self.made.pop_front();
         }
@@ -140,6 +160,9 @@ impl Coordinator {
     /// Sends *freeze* to all. The result comes when the cut is done.
     fn begin_cut(&self, names: &[String], within: Nanos) -> Result<(u64, oneshot::Receiver<Arc<MadeCut>>), CutError> {
         let (sessions, absent) = lock(&self.shared.members).sessions(names);
+        let (sessions, others): (Vec<_>, Vec<_>) = sessions.into_iter().partition(Session::is_in_cuts);
+        let others = others.iter().map(|session| (session.name().to_owned(), State::Failed));
+        let absent = absent.into_iter().map(|name| (name, State::Absent)).chain(others).collect();
         let lease = self.shared.options.lease;
         let within = within.min(Nanos(lease.0 / 2));
         let (done, made) = oneshot::channel();
@@ -186,10 +209,17 @@ impl Coordinator {
     }
 
     pub(super) fn frozen(&self, now: Nanos, session: &Session, frozen: &Frozen) {
-        {
+        let sent = {
             let mut cuts = lock(&self.shared.cuts);
-            let running = cuts.running.as_mut();
-            running.into_iter().for_each(|running| _ = running.clocks.insert(session.number(), frozen.at));
+            let is_running = cuts.cutter.running() == Some(frozen.cut);
+            let running = cuts.running.as_mut().filter(|_| is_running);
+            running.map(|running| {
+                running.clocks.insert(session.number(), frozen.at);
+                running.begun
+            })
+        };
+        if let Some(sent) = sent {
+            lock(&self.shared.members).measured(session, ShownTime::now(sent, frozen.at));
         }
         self.step(|cutter| cutter.frozen(now, &session.number(), frozen.cut, frozen.position));
     }
@@ -239,7 +269,10 @@ impl MadeCut {
             of(State::Answered, member)
         });
         let missing = self.missing.iter();
-        let missing = missing.map(|(name, state)| of(*state, CutMember { name: name.clone(), ..CutMember::default() }));
+        let missing = missing.map(|(name, state)| {
+            let problem = if *state == State::Failed { NO_CUTS.to_owned() } else { String::new() };
+            of(*state, CutMember { name: name.clone(), problem, ..CutMember::default() })
+        });
         let mut members: Vec<_> = here.chain(missing).collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
         let void = if self.lapsed.is_empty() {

@@ -1,9 +1,11 @@
 //! The members of a fleet: one stream each.
 
-use super::Coordinator;
+use super::{Coordinator, MeasuredClock, ShownTime};
 use crate::clock;
 use crate::locked::lock;
-use crate::protocol::{Hello, LeftOut, Member, PROTOCOL, State, Status, ToAgent, UploadState, Welcome, to_agent};
+use crate::protocol::{
+    ClockOffset, Hello, LeftOut, Member, PROTOCOL, State, Status, ToAgent, UploadState, Welcome, to_agent,
+};
 use queuescope_wire::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -36,6 +38,8 @@ struct Inner {
     store: u64,
     /// The schema of its records.
     schema: String,
+    /// Whether it has no part in cuts.
+    no_cuts: bool,
     /// Gone when the stream is over: then the agent sees its end.
     to: Mutex<Option<Sender<ToAgent>>>,
     is_over: watch::Sender<bool>,
@@ -66,6 +70,11 @@ impl Session {
     /// The name of the schema of its records.
     pub(super) fn schema(&self) -> &str {
         &self.inner.schema
+    }
+
+    /// Whether its log can be frozen.
+    pub(super) fn is_in_cuts(&self) -> bool {
+        !self.inner.no_cuts
     }
 
     /// The first alert of this stream that could not be stored, and was not stored since; 0: none.
@@ -149,6 +158,8 @@ struct Known {
     member: Member,
     /// When it last had packets that it did not record, by the steady clock.
     shed_at: Option<Nanos>,
+    /// The distance of its clock, since it connected.
+    clock: Option<MeasuredClock>,
     session: Option<Session>,
 }
 
@@ -171,13 +182,20 @@ impl Members {
         for name in names {
             let mut member = Member { name: name.clone(), ..Member::default() };
             member.set_state(State::Absent);
-            self.members.entry(name).or_insert(Known { member, shed_at: None, session: None });
+            self.members.entry(name).or_insert(Known { member, shed_at: None, clock: None, session: None });
         }
     }
 
     /// The states of all, by name.
     pub fn list(&self) -> Vec<Member> {
-        self.members.values().map(|known| known.member.clone()).collect()
+        let now = clock::steady();
+        let with_clock = |known: &Known| Member { clock: known.offset(now), ..known.member.clone() };
+        self.members.values().map(with_clock).collect()
+    }
+
+    /// How far a member's clock is ahead of the coordinator's, if that was measured since it connected.
+    pub fn clock(&self, name: &str) -> Option<ClockOffset> {
+        self.members.get(name)?.offset(clock::steady())
     }
 
     /// The open streams of these members, each once, or of all if there are no names; and the names of those that have none.
@@ -196,6 +214,11 @@ impl Members {
     /// Whether a member may have records of a schema: it said so when it came last, or has not come yet.
     pub fn may_have(&self, name: &str, schema: &str) -> bool {
         self.members.get(name).is_none_or(|known| known.member.schema.is_empty() || known.member.schema == schema)
+    }
+
+    /// The schema of a member's records; empty if it is not known.
+    pub fn schema(&self, name: &str) -> String {
+        self.members.get(name).map_or_else(String::new, |known| known.member.schema.clone())
     }
 
     /// The state of a member; absent if there is none of this name.
@@ -241,6 +264,19 @@ impl Members {
         }
     }
 
+    /// An empty message of the round came back with what the member's clock showed.
+    pub fn shown(&mut self, session: &Session, time: ShownTime) {
+        let is_awaited = |round: &Round| round.number == time.sent.0 && round.awaited.contains(&session.number());
+        if self.round.as_ref().is_some_and(is_awaited) {
+            self.measured(session, time);
+        }
+    }
+
+    /// A message came back with what the member's clock showed.
+    pub fn measured(&mut self, session: &Session, time: ShownTime) {
+        self.with(session, |known| known.clock = MeasuredClock::with(known.clock, time));
+    }
+
     fn left_round(&mut self, session: &Session) {
         if self.round.as_mut().is_some_and(|round| round.awaited.remove(&session.number())) {
             self.end_round();
@@ -260,6 +296,12 @@ impl Members {
         if known.session.as_ref().map(Session::number) == Some(session.number()) {
             change(known);
         }
+    }
+}
+
+impl Known {
+    fn offset(&self, now: Nanos) -> Option<ClockOffset> {
+        self.clock.as_ref().filter(|_| self.session.is_some()).map(|clock| clock.offset(now))
     }
 }
 
@@ -295,9 +337,20 @@ impl Coordinator {
         let (name_of, number, is_over) = (name.to_owned(), members.last, watch::Sender::new(false));
         let (to, store, schema) = (Mutex::new(Some(to)), hello.store, member.schema.clone());
         let (replaced, unstored) = (OnceLock::new(), AtomicU64::new(0));
-        let inner = Inner { name: name_of, number, store, schema, to, is_over, from, replaced, unstored };
+        let inner = Inner {
+            name: name_of,
+            number,
+            store,
+            schema,
+            no_cuts: hello.no_cuts,
+            to,
+            is_over,
+            from,
+            replaced,
+            unstored,
+        };
         let session = Session { inner: Arc::new(inner) };
-        let known = Known { member, shed_at: None, session: is_near.then(|| session.clone()) };
+        let known = Known { member, shed_at: None, clock: None, session: is_near.then(|| session.clone()) };
         let earlier = members.members.insert(name.to_owned(), known).and_then(|earlier| earlier.session);
         drop(members);
         if let Some(earlier) = earlier {

@@ -2,9 +2,11 @@
 
 use super::{AskedMembers, Coordinator, CutError, Reply};
 use crate::answer::{AskError, Asked, IpcLimits, Merged, Merging, Partial, RowsError, schema_name};
+use crate::locked::lock;
 use crate::protocol::{MemberAnswer, Part, QueryRequest, QueryResponse, Question, State};
 use queuescope_wire::Nanos;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The longest time to wait for answers.
 const LONGEST: Nanos = Nanos(600_000_000_000);
@@ -55,17 +57,26 @@ impl Coordinator {
     pub async fn answer(&self, asked: Arc<Asked>, request: QueryRequest) -> Result<Answered, QueryError> {
         let limits = IpcLimits { bytes: self.options().part_bytes, rows: self.options().groups as usize };
         let schema = schema_name(&request).to_owned();
-        let QueryRequest { expression, select, group, from, to, cut, members, within, filter, .. } = request;
+        let QueryRequest { expression, select, group, from, to, cut, members, within, filter, at, .. } = request;
+        let to = at.map(|at| at.saturating_add(1)).into_iter().chain(to).min();
         let within = Nanos(within.saturating_mul(1_000_000)).min(LONGEST);
-        let question = Question { expression, select, group, from, to, filter, ..Question::default() };
+        let question = Question { expression, select, group, from, to, filter, at, ..Question::default() };
         // A slow member keeps one question waiting; others go on meanwhile. The semaphores are never closed.
         let replies = {
             let _place = self.shared.waiting.acquire().await;
             self.ask(AskedMembers { question, schema, members, cut, within }).await?
         };
         let _turn = self.shared.merging.acquire().await;
+        let failed_before = replies.iter().filter(|reply| reply.state == State::Failed).count();
         let merged = tokio::task::spawn_blocking(move || merged(&asked, limits, replies)).await;
-        merged.map_err(|_| QueryError::Failed)
+        let mut answered = merged.map_err(|_| QueryError::Failed)?;
+        let failed = answered.members.iter().filter(|member| member.state() == State::Failed).count();
+        self.shared.counts.malformed.fetch_add(failed.saturating_sub(failed_before) as u64, Ordering::Relaxed);
+        if at.is_some() {
+            let known = lock(&self.shared.members);
+            answered.members.iter_mut().for_each(|member| member.clock = known.clock(&member.name));
+        }
+        Ok(answered)
     }
 }
 

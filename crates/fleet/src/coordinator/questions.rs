@@ -6,6 +6,7 @@ use crate::locked::lock;
 use crate::protocol::{Answer, Part, Question, State, answer, to_agent};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -14,6 +15,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 pub struct Questions {
     last: u64,
     open: BTreeMap<u64, Open>,
+    /// Answers that nobody waited for.
+    unasked: u64,
 }
 
 #[derive(Debug)]
@@ -53,8 +56,11 @@ pub struct AskedMembers {
 
 impl Questions {
     pub fn answer(&mut self, session: &Session, answer: Answer) {
-        let Some(open) = self.open.get_mut(&answer.number) else { return };
-        let Some(name) = open.awaited.remove(&session.number()) else { return };
+        let open = self.open.get_mut(&answer.number);
+        let Some((name, open)) = open.and_then(|open| Some((open.awaited.remove(&session.number())?, open))) else {
+            self.unasked += 1;
+            return;
+        };
         let reply = match answer.result {
             Some(answer::Result::Part(part)) => {
                 Reply { name, state: State::Answered, part: Some(part), problem: String::new() }
@@ -68,6 +74,11 @@ impl Questions {
         // The caller may have gone away.
         let _ = open.replies.send(reply);
         self.close(answer.number);
+    }
+
+    /// Answers that came although nobody waited for them: too late, or without a question.
+    pub fn unasked(&self) -> u64 {
+        self.unasked
     }
 
     pub fn gone(&mut self, session: &Session) {
@@ -144,7 +155,12 @@ impl Coordinator {
             }
             replies.extend(late);
         }
+        if let Some(at) = asked.question.at {
+            replies.iter_mut().for_each(|reply| check_complete(reply, at));
+        }
         self.note_states(&mut replies);
+        self.shared.counts.questions.fetch_add(1, Ordering::Relaxed);
+        replies.iter().for_each(|reply| self.shared.counts.replied(reply.state));
         replies.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(replies)
     }
@@ -211,6 +227,25 @@ impl Coordinator {
                 _ => {}
             }
         }
+    }
+}
+
+/// A member whose records up to a time are not complete is late; one that does not know is noted.
+fn check_complete(reply: &mut Reply, at: u64) {
+    let Some(part) = &mut reply.part else { return };
+    match part.complete {
+        Some(complete) if complete <= at => {
+            reply.part = None;
+            reply.state = State::Late;
+            reply.problem = if complete == 0 {
+                "its records up to that time are not complete yet".to_owned()
+            } else {
+                let missing = Nanos(at - complete + 1);
+                format!("its records up to that time are not complete yet: the last {missing} are missing")
+            };
+        }
+        Some(_) => {}
+        None => part.notes.push("its source does not say whether its records up to that time are complete".to_owned()),
     }
 }
 

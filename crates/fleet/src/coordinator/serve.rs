@@ -2,7 +2,7 @@
 
 use super::{
     ActionStore, ActionStoreError, Actions, AlertStore, AlertStoreError, AuditLog, Coordinator, CoordinatorOptions,
-    FleetService, PreparedSinks, ProgramError, ProgramStore, Programs, SinkError, Sinks,
+    FleetService, Measuring, PreparedSinks, ProgramError, ProgramStore, Programs, SinkError, Sinks,
 };
 use crate::clock;
 use crate::identity::{
@@ -185,6 +185,11 @@ impl CoordinatorServer {
         }
         let fingerprint = self.registrar.authority().fingerprint().to_string();
         self.coordinator.start_sinks(sinks, &self.folder.join(SINKS), &fingerprint)
+    }
+
+    /// Reads what this coordinator has done, also while it serves.
+    pub fn measuring(&self) -> Measuring {
+        Measuring { coordinator: self.coordinator.clone(), listening: self.listening.clone() }
     }
 
     /// The address that it listens on.

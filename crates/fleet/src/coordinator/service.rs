@@ -15,6 +15,7 @@ use crate::transport::Peer;
 use queuescope_wire::Nanos;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::mpsc::channel;
 use tokio::time::timeout;
@@ -26,6 +27,8 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 const FIRST: Duration = Duration::from_secs(10);
 /// Time between two looks at whether a reader that follows alerts still may.
 const CHECK: Duration = Duration::from_secs(1);
+/// The longest time to wait for members of a cut by time.
+const LONGEST_CUT: Nanos = Nanos(600_000_000_000);
 /// Alerts that are sent together.
 const ALERTS: usize = 256;
 
@@ -48,6 +51,7 @@ impl FleetService {
     /// The caller, if it has a valid certificate with this role. A refusal is in the audit log.
     fn caller<T>(&self, request: &Request<T>, needed: Role, call: &'static str) -> Result<Identity, Status> {
         self.allowed(request, needed).inspect_err(|refused| {
+            self.coordinator.shared.counts.calls_refused.fetch_add(1, Ordering::Relaxed);
             let certificate = request.extensions().get::<Peer>().and_then(|peer| peer.certificate.clone());
             let member = certificate.as_ref().and_then(|certificate| certificate.subject.member().ok());
             self.note(member, call, "", Some(refused.message()));
@@ -194,10 +198,16 @@ impl Fleet for FleetService {
 
     async fn cut(&self, request: Request<CutRequest>) -> Result<Response<CutResponse>, Status> {
         let caller = self.caller(&request, Role::Reader, "cut")?;
-        let CutRequest { members, within } = request.into_inner();
-        let made = self.coordinator.cut(&members, Nanos(within.saturating_mul(1_000))).await;
-        let made = made.map(|made| Response::new(made.response())).map_err(|error| no_cut(&error));
-        self.audited(&caller, "cut", &members.join(","), made)
+        let CutRequest { members, within, at } = request.into_inner();
+        let (about, within) = (members.join(","), Nanos(within.saturating_mul(1_000)));
+        let made = match at {
+            Some(at) => self.coordinator.cut_at(members, at, within.min(LONGEST_CUT)).await,
+            None => {
+                let made = self.coordinator.cut(&members, within).await;
+                made.map(|made| self.coordinator.with_clocks(made.response()))
+            }
+        };
+        self.audited(&caller, "cut", &about, made.map(Response::new).map_err(|error| no_cut(&error)))
     }
 
     async fn query(&self, request: Request<QueryRequest>) -> Result<Response<QueryResponse>, Status> {

@@ -68,7 +68,7 @@ pub fn whole(value: Option<&Number>) -> u64 {
 }
 
 /// Why a host's answer is missing or incomplete, if it is.
-fn why_missing(member: &MemberAnswer) -> Option<String> {
+pub fn why_missing(member: &MemberAnswer) -> Option<String> {
     let state = match member.state() {
         State::Answered if member.problem.is_empty() => return None,
         State::Answered => "incomplete",

@@ -2,6 +2,7 @@
 
 use super::acts::{ActTable, read_acts};
 use super::condition::{Condition, Named};
+use super::saw::read_hosts;
 use super::{Ask, Hosts, Install, Program, Raise, Run};
 use crate::answer::{Asked, Texts};
 use queuescope_log::{
@@ -15,7 +16,7 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
-use toml::Spanned;
+use toml::{Spanned, Value};
 
 /// The format of programs. It grows when a key gets another name or meaning; new keys do not change it.
 const FORMAT: u64 = 1;
@@ -25,7 +26,7 @@ const LONGEST_TEXT: usize = 1 << 18;
 const WITHIN: Nanos = Nanos(1_000_000_000);
 /// The shortest interval of runs, and the longest wait for a host.
 const SHORTEST: Nanos = Nanos(10_000_000);
-const LONGEST: Nanos = Nanos(60_000_000_000);
+pub(super) const LONGEST: Nanos = Nanos(60_000_000_000);
 /// The most characters of a description.
 const ABOUT: usize = 200;
 /// The most questions and alerts.
@@ -85,8 +86,7 @@ struct RunTable {
 #[serde(deny_unknown_fields)]
 struct AskTable {
     name: Spanned<String>,
-    #[serde(default)]
-    hosts: Vec<String>,
+    hosts: Option<Spanned<Value>>,
     filter: Option<Spanned<String>>,
     #[serde(default)]
     expression: String,
@@ -215,10 +215,11 @@ fn read_asks(
             problems.push(problem.at(inside(text, filter), "here").help_if(help));
         }
         let filter = filter.map(Spanned::into_inner);
+        let hosts = read_hosts(text, hosts, problems);
         let texts = Texts { expression: &expression, select: &select, group: &group, top };
         match Asked::new(&texts, Schema::packet()) {
             Ok(asked) => {
-                let (name, hosts, asked) = (name.into_inner(), Hosts::new(hosts), Arc::new(asked));
+                let (name, asked) = (name.into_inner(), Arc::new(asked));
                 asks.push(Ask { name, hosts, filter, expression, select, group, top, asked });
             }
             Err(why) => {

@@ -38,6 +38,7 @@ pub struct Peer {
 #[derive(Debug, Clone, Default)]
 pub struct Listening {
     refused: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
 }
 
 impl Listening {
@@ -46,8 +47,27 @@ impl Listening {
         self.refused.load(Ordering::Relaxed)
     }
 
+    /// Connections that are open, those whose handshake is not done included.
+    pub fn open(&self) -> u64 {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    fn opened(&self) -> OpenConnection {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(Arc::clone(&self.open))
+    }
+
     fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Is counted as long as it lives.
+struct OpenConnection(Arc<AtomicU64>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -56,6 +76,7 @@ pub struct Connection {
     tls: TlsStream<TcpStream>,
     peer: Peer,
     _room: OwnedSemaphorePermit,
+    _open: OpenConnection,
 }
 
 /// The connections of a listener, at most `most` at a time. Handshakes do not wait for each other.
@@ -95,7 +116,8 @@ async fn accept(
             listening.refuse();
             continue;
         };
-        let (acceptor, listening, ready) = (acceptor.clone(), listening.clone(), ready.clone());
+        let (acceptor, listening, ready, open) =
+            (acceptor.clone(), listening.clone(), ready.clone(), listening.opened());
         tokio::spawn(async move {
             // Small messages must not wait for others.
             let _ = socket.set_nodelay(true);
@@ -105,7 +127,7 @@ async fn accept(
             let Ok(certificate) = peer(tls.get_ref().1) else { return listening.refuse() };
             let peer = Peer { certificate: certificate.map(Arc::new), address: Some(address) };
             // If the server has ended, nobody is there to serve it.
-            let _ = ready.send(Ok(Connection { tls, peer, _room: permit })).await;
+            let _ = ready.send(Ok(Connection { tls, peer, _room: permit, _open: open })).await;
         });
     }
 }

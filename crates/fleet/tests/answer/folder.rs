@@ -5,7 +5,7 @@ use queuescope_archive::{Durability, Full, History, Recorder, RecorderOptions, R
 use queuescope_fleet::answer::{Asked, Extent, Merging, Partial, Texts};
 use queuescope_log::{Log, Number};
 use queuescope_recording::query::{Held, PartLimits, Records};
-use queuescope_wire::ByteCount;
+use queuescope_wire::{ByteCount, Distinct};
 use std::path::{Path, PathBuf};
 
 /// Records that are appended at once.
@@ -41,6 +41,30 @@ fn fill(recorder: &Recorder) -> u64 {
         next += BATCH;
     }
     next
+}
+
+/// A folder, of which some records are in memory, and another process's view of it.
+#[test]
+fn distinct_values_of_a_folder_are_those_of_its_records() {
+    let temporary = tempfile::tempdir().expect("there is room");
+    let recorder = recorder(temporary.path());
+    let next = fill(&recorder);
+    let texts = Texts { select: "distinct(at),distinct(slot),distinct(length)", ..Texts::default() };
+    let asked = Asked::new(&texts, schema()).expect("it is valid");
+    let of_agent = answer(&asked, Records::Recorder(&recorder), Extent::default(), ENOUGH);
+    let values = |part: &Partial| {
+        let mut merging = Merging::new(&asked);
+        merging.add(part).expect("it is a part");
+        merging.finish().groups[0].1.iter().map(|value| value.to_f64()).collect::<Vec<_>>()
+    };
+    let found = values(&of_agent);
+    assert!((found[0] / next as f64 - 1.0).abs() < 5.0 * Distinct::STANDARD_ERROR, "{found:?} of {next}");
+    assert_eq!(found[1..], [500.0, 7.0]);
+    recorder.finish().expect("it can be written");
+    let history = Held::Folder(Box::new(History::open(temporary.path()).expect("it is whole")));
+    let of_folder = answer(&asked, Records::Held(&history), Extent::default(), ENOUGH);
+    assert_eq!(of_folder.groups, of_agent.groups);
+    assert_eq!(values(&of_folder), found);
 }
 
 fn asked(group: &str) -> Asked {

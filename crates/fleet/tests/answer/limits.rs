@@ -30,7 +30,7 @@ proptest! {
         prop_assert_eq!(part.groups.len(), groups.min(all.groups.len()));
         prop_assert_eq!(part.left_out, (all.groups.len() - part.groups.len()) as u64);
         prop_assert!(part.groups.is_sorted_by_key(|(keys, _)| keys.clone()));
-        let counts = |part: &Partial| part.groups.iter().map(|(_, states)| states[0][0]).collect::<Vec<_>>();
+        let counts = |part: &Partial| part.groups.iter().map(|(_, states)| states[0].words().map(|words| words[0])).collect::<Vec<_>>();
         let (mut kept, mut every) = (counts(&part), counts(&all));
         kept.sort_unstable_by(|a, b| b.cmp(a));
         every.sort_unstable_by(|a, b| b.cmp(a));

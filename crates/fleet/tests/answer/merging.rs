@@ -3,9 +3,10 @@
 use super::{ENOUGH, READ, answer, any_record, log, question, schema, shuffle};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use queuescope_fleet::answer::{Asked, Extent, Merged, Merging, Texts};
+use queuescope_fleet::answer::{Asked, Extent, Merged, Merging, Partial, Texts};
 use queuescope_log::{Function, Group, Scope};
 use queuescope_recording::query::{Records, Selection};
+use queuescope_wire::Distinct;
 
 /// To compare: a number that is none differs from itself.
 fn text(what: &impl std::fmt::Debug) -> String {
@@ -96,6 +97,34 @@ proptest! {
             let scale: f64 = if expected.abs() > 1e20 { 1e38 } else { 1.0 };
             prop_assert!((found - expected).abs() <= 1e-9 * scale.max(expected.abs()), "{found} {expected}");
         }
+    }
+}
+
+/// Many values, of which hosts have some in common: as parts that were sent, they give the estimate of one host with all records.
+#[test]
+fn distinct_values_of_many_hosts_are_those_of_one() {
+    let texts = Texts { select: "distinct(via),distinct(slot)", ..Texts::default() };
+    let asked = Asked::new(&texts, schema()).expect("it is valid");
+    for hosts in [1, 3, 8] {
+        let record = |n: u128| super::record([n, n * 0x1_0001, n % 700, 0, 0, 0, 0, 0]);
+        let all: Vec<_> = (0..20_000).map(record).collect();
+        let mut merging = Merging::new(&asked);
+        for host in 0..hosts {
+            // Each host also has half of the records of the next.
+            let of_host = |n: &u128| n % hosts == host || (n % hosts == (host + 1) % hosts && n % 2 == 0);
+            let records: Vec<_> = (0..20_000).filter(of_host).map(record).collect();
+            let part = answer(&asked, Records::Log(&log(&records)), Extent::default(), ENOUGH);
+            let bytes = part.encode(&asked).expect("it can be written");
+            let read = Partial::decode(&bytes, &asked, READ).expect("its own bytes");
+            assert_eq!(read.groups, part.groups);
+            merging.add(&read).expect("it is a part of this answer");
+        }
+        let merged = merging.finish();
+        let (groups, _) = in_one(&asked, "", &all, 0, u64::MAX);
+        assert_eq!(merged.groups, groups);
+        let values: Vec<_> = merged.groups[0].1.iter().map(|value| value.to_f64()).collect();
+        assert!((values[0] / 20_000.0 - 1.0).abs() < 5.0 * Distinct::STANDARD_ERROR, "{values:?}");
+        assert_eq!(values[1], 700.0);
     }
 }
 

@@ -88,7 +88,7 @@ impl Question {
 }
 
 /// Functions whose results do not depend on the order of records.
-const FUNCTIONS: [&str; 16] = [
+const FUNCTIONS: [&str; 19] = [
     "count",
     "sum(length)",
     "sum(delta)",
@@ -105,6 +105,9 @@ const FUNCTIONS: [&str; 16] = [
     "mean(bytes)",
     "stddev(delta)",
     "stddev(bytes)",
+    "distinct(via)",
+    "distinct(slot)",
+    "distinct(share)",
 ];
 
 fn question() -> impl Strategy<Value = Question> {
@@ -127,7 +130,8 @@ fn question() -> impl Strategy<Value = Question> {
 }
 
 fn log(records: &[Vec<u8>]) -> Log {
-    let log = Log::new(schema().clone(), Options { records: 1 << 12, memory: Memory::Lazy }).expect("there is room");
+    let room = records.len().max(1 << 12) as u64;
+    let log = Log::new(schema().clone(), Options { records: room, memory: Memory::Lazy }).expect("there is room");
     assert_eq!(log.append(&records.concat()).refused, 0);
     log
 }

@@ -4,6 +4,7 @@ use super::{ENOUGH, answer, log, record, schema};
 use queuescope_fleet::answer::{Asked, Extent, Merged, Merging, Texts, write_answer};
 use queuescope_fleet::protocol::{MemberAnswer, State};
 use queuescope_recording::query::{Form, Records};
+use queuescope_wire::Distinct;
 
 /// A host's records: `count` packets of some slot.
 fn records(slot: u128, count: u128) -> Vec<Vec<u8>> {
@@ -129,4 +130,36 @@ fn columns_have_the_types_of_their_attributes() {
             "mean(delta) Float64",
         ]
     );
+}
+
+#[test]
+fn large_numbers_of_distinct_values_are_marked_as_estimates() {
+    let asked = ask("distinct(via),count", "slot", None);
+    // Both hosts have the same addresses.
+    let host = |slot: u128, count: u128| -> Vec<Vec<u8>> {
+        (0..count).map(|n| record([n, 0xffff_0a00_0000 + n, slot, 100, 0, 0, 0, 0])).collect()
+    };
+    let merged = merged(&asked, &[[host(1, 40), host(2, 5000)].concat(), [host(1, 30), host(2, 4000)].concat()]);
+    let values: Vec<_> = merged.groups.iter().map(|(_, values)| values[0].to_f64()).collect();
+    assert_eq!(values[0], 40.0);
+    assert!((values[1] / 5000.0 - 1.0).abs() < 5.0 * Distinct::STANDARD_ERROR, "{values:?}");
+    let members = [member("a", State::Answered, &[], ""), member("b", State::Answered, &[], "")];
+    let estimate = values[1].to_string();
+    let note = "distinct(via): values above 1,024 are estimates with a standard error of 1.15 %";
+    let (text, _, _) = printed(&asked, &merged, &members, Form::Text);
+    let expected = format!(
+        "slot  distinct(via)  count\n   1             40     70\n   2          ~{estimate}   9000\n\
+         9,070 of 9,070 packets of 2 of 2 hosts\nnote: {note}\n"
+    );
+    assert_eq!(text, expected);
+    let (csv, notes, _) = printed(&asked, &merged, &members, Form::Csv);
+    assert_eq!(csv, format!("slot,distinct(via),count\n1,40,70\n2,{estimate},9000\n"));
+    assert_eq!(notes, [note]);
+    let (json, _, _) = printed(&asked, &merged, &members, Form::Json);
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().expect("there is one")).expect("it is JSON");
+    assert_eq!(last["standard_errors"], serde_json::json!({ "distinct(via)": Distinct::STANDARD_ERROR }));
+    // Small numbers are exact, and say nothing.
+    let merged = self::merged(&asked, &[host(1, 40)]);
+    let (json, _, _) = printed(&asked, &merged, &members, Form::Json);
+    assert!(!json.contains("standard_errors"), "{json}");
 }

@@ -3,7 +3,7 @@
 use queuescope_archive::{Recorder, RecorderOptions};
 use queuescope_fleet::agent::{AgentConnection, AgentError, Served};
 use queuescope_fleet::client::{Client, join};
-use queuescope_fleet::coordinator::{CoordinatorOptions, CoordinatorServer, create};
+use queuescope_fleet::coordinator::{CoordinatorOptions, CoordinatorServer, Measures, Measuring, create};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
 use queuescope_fleet::protocol::{Member, State};
 use queuescope_log::Schema;
@@ -24,6 +24,7 @@ pub struct Home {
     pub dir: TempDir,
     pub address: String,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    measuring: Option<Measuring>,
 }
 
 /// An agent that runs.
@@ -38,7 +39,7 @@ impl Home {
     pub async fn start() -> Self {
         let dir = tempfile::tempdir().expect("there is room");
         create(&dir.path().join("home"), &[]).expect("it is new");
-        let mut home = Self { dir, address: "127.0.0.1:0".to_owned(), running: None };
+        let mut home = Self { dir, address: "127.0.0.1:0".to_owned(), running: None, measuring: None };
         home.run().await;
         home
     }
@@ -48,12 +49,18 @@ impl Home {
         let listen = self.address.parse().expect("an address");
         let server = CoordinatorServer::open(&self.path("home"), listen, CoordinatorOptions::default()).await;
         let server = server.expect("it was made");
+        self.measuring = Some(server.measuring());
         self.address = server.address().expect("it listens").to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(async move {
             server.serve(async { _ = stopped.await }).await.expect("it serves");
         });
         self.running = Some((stop, serving));
+    }
+
+    /// What the coordinator has done.
+    pub fn measures(&self) -> Measures {
+        self.measuring.as_ref().expect("it runs").read()
     }
 
     /// Ends the coordinator; its folder stays.
@@ -96,8 +103,12 @@ impl Home {
 
     /// Serves a folder to the coordinator.
     pub fn serve(&self, name: &str, recorder: &Arc<Recorder>, folder: &Path) -> JoinHandle<AgentError> {
-        let served =
-            Served::new(Arc::clone(recorder), folder.to_owned(), "a test".to_owned(), Arc::new(AtomicU64::new(0)));
+        let source = "a test".to_owned();
+        self.serve_as(name, Served::new(Arc::clone(recorder), folder.to_owned(), source, Arc::new(AtomicU64::new(0))))
+    }
+
+    /// Serves records to the coordinator as a member.
+    pub fn serve_as(&self, name: &str, served: Served) -> JoinHandle<AgentError> {
         let connection = AgentConnection {
             coordinator: self.address.clone(),
             credentials: credentials(&self.path(name)),

@@ -3,6 +3,7 @@
 use super::home::{Home, patiently};
 use super::{code, records};
 use queuescope_fleet::protocol::{ProgramState, State};
+use queuescope_log::{Schema, packet};
 use std::collections::BTreeMap;
 use tonic::Code;
 
@@ -177,4 +178,53 @@ async fn many_and_long_programs_are_installed_or_refused() {
         })
         .await;
     }
+}
+
+/// Asks the hosts whose packets passed switch 3, and no others.
+const PASSED: &str = r#"
+    [run]
+    every = "10ms"
+    within = "60s"
+    [[ask]]
+    name = "sent"
+    hosts = { saw = "hops >= 1 and switch_1 == 3", names = ["host-*"] }
+    [[raise]]
+    name = "busy"
+    condition = "sent > 5"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_are_chosen_by_what_their_packets_passed() {
+    let home = Home::start().await;
+    let names = ["host-1", "host-2", "host-3", "other"];
+    let mut hosts = Vec::new();
+    for (name, switch) in names.into_iter().zip([3, 4, 3, 3]) {
+        let host = home.host(name).await;
+        home.wait_for(name, State::Answered).await;
+        let schema = Schema::packet();
+        let mut record = vec![0; packet::SIZE];
+        for (name, key) in [("hops", 1), ("switch_1", switch)] {
+            schema.reader(schema.find(name).expect(name)).write(&mut record, key);
+        }
+        let all = record.repeat(4);
+        assert_eq!(host.recorder.append(&all).expect("it is open").refused, 0);
+        hosts.push(host);
+    }
+    home.admin().await.add_program("passed", PASSED, BTreeMap::new()).await.expect("administrators may");
+    program(&home, "passed", |program| program.raised > 0 && program.trouble.is_empty()).await;
+    let mut alerts = home.admin().await.alerts(1, false).await.expect("administrators may");
+    let first = alerts.message().await.expect("it answers").expect("there is one");
+    assert_eq!((first.trigger.as_str(), first.value), ("passed.busy", 8.0), "four packets of two hosts");
+    assert_eq!(first.detail, "seen at host-1, host-3");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_host_saw_it_and_nothing_is_asked() {
+    let home = Home::start().await;
+    let host = home.host("host-1").await;
+    home.wait_for("host-1", State::Answered).await;
+    assert_eq!(host.recorder.append(&records(20)).expect("it is open").refused, 0);
+    home.admin().await.add_program("passed", PASSED, BTreeMap::new()).await.expect("administrators may");
+    let state = program(&home, "passed", |program| program.runs > 1).await;
+    assert_eq!((state.raised, state.undecided, state.trouble.as_str()), (0, 0, ""));
 }

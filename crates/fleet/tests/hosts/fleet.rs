@@ -87,7 +87,7 @@ impl Fleet {
     /// Makes a cut.
     pub fn cut(&self) -> CutResponse {
         let mut client = self.client.clone();
-        let request = CutRequest { members: Vec::new(), within: 10_000 };
+        let request = CutRequest { members: Vec::new(), within: 10_000, at: None };
         self.runtime.block_on(client.cut(request)).expect("nobody else makes one").into_inner()
     }
 

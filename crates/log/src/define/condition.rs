@@ -110,7 +110,9 @@ impl Function {
                 Some(number) => Ok(number),
                 None => schema.attribute(*id).amount_of(text).map(|amount| Number::Float(amount as f64)),
             },
-            Self::Count | Self::User(_) => integer(text).map(Number::Unsigned).ok_or_else(|| why("a whole number")),
+            Self::Count | Self::Distinct(_) | Self::User(_) => {
+                integer(text).map(Number::Unsigned).ok_or_else(|| why("a whole number"))
+            }
         }
     }
 }

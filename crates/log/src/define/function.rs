@@ -6,10 +6,10 @@ use queuescope_text::{Problem, did_you_mean, quoted};
 use std::ops::Range;
 
 /// The known functions, for errors.
-const KNOWN: [&str; 6] = ["count", "sum", "min", "max", "mean", "stddev"];
+const KNOWN: [&str; 7] = ["count", "sum", "min", "max", "mean", "stddev", "distinct"];
 
 impl Function {
-    /// Reads `count`, or `sum`, `min`, `max`, `mean` (also `avg`) or `stddev` of an attribute, such as `sum(length)`.
+    /// Reads `count`, or `sum`, `min`, `max`, `mean` (also `avg`), `stddev` or `distinct` of an attribute, such as `sum(length)`.
     ///
     /// # Errors
     /// Returns what is wrong with it, and where.
@@ -35,6 +35,7 @@ impl Function {
         match function.trim() {
             "min" => Ok(Self::Min(id)),
             "max" => Ok(Self::Max(id)),
+            "distinct" => Ok(Self::Distinct(id)),
             "sum" if attribute.kind.is_number() => Ok(Self::Sum(id)),
             "mean" | "avg" if attribute.kind.is_number() => Ok(Self::Mean(id)),
             "stddev" if attribute.kind.is_number() => Ok(Self::Deviation(id)),
@@ -56,6 +57,7 @@ impl Function {
             Self::Max(id) => of("max", id),
             Self::Mean(id) => of("mean", id),
             Self::Deviation(id) => of("stddev", id),
+            Self::Distinct(id) => of("distinct", id),
             Self::User(_) => "a function of the user's".to_owned(),
         }
     }

@@ -38,7 +38,8 @@ pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, 
     let mut functions: Vec<_> =
         base.aggregates.iter().map(|aggregate| (aggregate.name.as_str(), Some(aggregate.function.clone()))).collect();
     for part in &parts.aggregates {
-        let function = Function::read(&part.function.text, &base.schema);
+        let function =
+            Function::read(&part.function.text, &base.schema).and_then(|read| of_aggregate(read, &part.function.text));
         let function = function.map_err(|problem| problems.push(part.function.wrong(problem))).ok();
         match scope.add_aggregate(&part.name.text) {
             Ok(_) => functions.push((&part.name.text, function)),
@@ -122,6 +123,17 @@ impl<'a> Names<'a> {
             self.known.insert(text, Some(name));
         }
         self
+    }
+}
+
+/// Refuses a function that only queries compute.
+fn of_aggregate(function: Function, text: &str) -> Result<Function, Problem> {
+    match function {
+        Function::Distinct(_) => {
+            let problem = Problem::new("an aggregate does not count distinct values: its state would be too large");
+            Err(problem.at(0..text.len(), "here").help("count them in a query: --select 'distinct(src_ip)'"))
+        }
+        other => Ok(other),
     }
 }
 

@@ -91,6 +91,10 @@ pub enum Function {
     /// deviation); zero without records. Of whole numbers of at most 64 bits it is computed from exact sums and rounded once, at the end;
     /// of others each record is rounded (Welford's method).
     Deviation(AttributeId),
+    /// The number of distinct values of an attribute: exact up to [`Distinct::EXACT_VALUES`](queuescope_wire::Distinct::EXACT_VALUES), above that an estimate
+    /// with a relative standard error of [`Distinct::STANDARD_ERROR`](queuescope_wire::Distinct::STANDARD_ERROR). Only queries compute it: its state is too
+    /// large for an aggregate of a log.
+    Distinct(AttributeId),
     /// A function of the caller.
     User(Arc<dyn Commutative>),
 }
@@ -104,6 +108,7 @@ impl fmt::Debug for Function {
             Self::Max(id) => write!(f, "Max({id:?})"),
             Self::Mean(id) => write!(f, "Mean({id:?})"),
             Self::Deviation(id) => write!(f, "Deviation({id:?})"),
+            Self::Distinct(id) => write!(f, "Distinct({id:?})"),
             Self::User(_) => write!(f, "User"),
         }
     }
@@ -113,7 +118,12 @@ impl Function {
     /// The attribute that it computes with; a count has none, and a function of the caller has whole records.
     pub fn attribute(&self) -> Option<AttributeId> {
         match self {
-            Self::Sum(id) | Self::Min(id) | Self::Max(id) | Self::Mean(id) | Self::Deviation(id) => Some(*id),
+            Self::Sum(id)
+            | Self::Min(id)
+            | Self::Max(id)
+            | Self::Mean(id)
+            | Self::Deviation(id)
+            | Self::Distinct(id) => Some(*id),
             Self::Count | Self::User(_) => None,
         }
     }
@@ -125,7 +135,7 @@ impl Function {
     /// Panics if its attribute belongs to another schema.
     pub fn is_of_any_order(&self, schema: &Schema) -> bool {
         match self {
-            Self::Count | Self::Min(_) | Self::Max(_) => true,
+            Self::Count | Self::Min(_) | Self::Max(_) | Self::Distinct(_) => true,
             Self::Sum(id) | Self::Mean(id) => schema.attribute(*id).kind != Kind::Float,
             Self::Deviation(id) => {
                 let attribute = schema.attribute(*id);
@@ -184,6 +194,7 @@ impl Working {
             Function::Max(id) => of(Measure::Max, *id),
             Function::Mean(id) => of(Measure::Mean, *id),
             Function::Deviation(id) => of(Measure::Deviation, *id),
+            Function::Distinct(_) => panic!("an aggregate has no count of distinct values: only queries have"),
             Function::User(user) => Self::User(User(Arc::clone(user))),
         }
     }

@@ -6,10 +6,12 @@ mod ids;
 mod pack;
 mod part;
 mod sums;
+mod way;
 
 pub use folding::Folding;
 pub use grouped::{Group, Grouped};
 pub use part::{GroupPart, PartError};
+pub use way::PartState;
 
 use crate::columns::{KeyBatch, KeyGather, Selected};
 use crate::derive::Function;

@@ -3,7 +3,7 @@
 use super::load::{Loaded, moments};
 use super::select::{Groups, Selection};
 use queuescope_log::{Attribute, AttributeId, Function, Group, Kind, Number, Schema, date_text};
-use queuescope_wire::Nanos;
+use queuescope_wire::{Distinct, Nanos};
 use serde_json::Value;
 
 /// A value, with what is needed to format it.
@@ -11,6 +11,8 @@ pub(super) enum Cell<'a> {
     Key(&'a Attribute, u128),
     /// A number of packets.
     Count(Number),
+    /// A number of distinct values: exact, or an estimate.
+    Distinct(Number),
     /// A sum, or another result of a function.
     Number(Number),
     /// A point in time, and the time that it counts from in text; `None`: it is a date.
@@ -70,6 +72,7 @@ impl<'a> Values<'a> {
         match (function, value) {
             (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => self.of_key(*id, key),
             (Function::Count, _) => Cell::Count(value),
+            (Function::Distinct(_), _) => Cell::Distinct(value),
             _ => Cell::Number(value),
         }
     }
@@ -101,7 +104,8 @@ impl Cell<'_> {
             Self::Time(at, Some(first)) => since(*at, *first),
             Self::Time(at, None) => date_text(Nanos(*at)),
             Self::Name(name) => printable(name),
-            Self::Number(number) | Self::Count(number) => match number {
+            Self::Distinct(number) if is_estimate(*number) => format!("~{}", Self::Count(*number).text()),
+            Self::Number(number) | Self::Count(number) | Self::Distinct(number) => match number {
                 Number::Unsigned(number) => number.to_string(),
                 Number::Signed(number) => number.to_string(),
                 Number::Float(number) => format!("{number:.3}"),
@@ -115,7 +119,7 @@ impl Cell<'_> {
     pub fn is_number(&self) -> bool {
         match self {
             Self::Key(attribute, _) => is_number(attribute.kind),
-            Self::Number(_) | Self::Count(_) | Self::Time(..) => true,
+            Self::Number(_) | Self::Count(_) | Self::Distinct(_) | Self::Time(..) => true,
             Self::Nothing(is_number) => *is_number,
             Self::Bytes(_) | Self::Name(_) => false,
         }
@@ -129,7 +133,7 @@ impl Cell<'_> {
                 if attribute.place.bits > EXACT_BITS { decimal(value) } else { number(value) }
             }
             Self::Key(attribute, key) => attribute.text_of(*key).into(),
-            Self::Count(value) => number(*value),
+            Self::Count(value) | Self::Distinct(value) => number(*value),
             Self::Number(value) => decimal(*value),
             Self::Time(at, _) => at.to_string().into(),
             Self::Name(name) => (*name).into(),
@@ -142,7 +146,7 @@ impl Cell<'_> {
     pub fn plain(&self) -> String {
         let number = match self {
             Self::Key(attribute, key) if is_number(attribute.kind) => Some(Number::of_key(attribute, *key)),
-            Self::Count(number) | Self::Number(number) => Some(*number),
+            Self::Count(number) | Self::Distinct(number) | Self::Number(number) => Some(*number),
             _ => None,
         };
         // Most cells are whole numbers.
@@ -157,6 +161,11 @@ impl Cell<'_> {
             other => other.to_string(),
         }
     }
+}
+
+/// Whether a number of distinct values is an estimate.
+pub(super) fn is_estimate(distinct: Number) -> bool {
+    matches!(distinct, Number::Unsigned(count) if count > Distinct::EXACT_VALUES.into())
 }
 
 fn is_number(kind: Kind) -> bool {

@@ -9,6 +9,7 @@ use crate::atomic_file::AtomicFile;
 use crate::error::Error;
 use queuescope_log::{AttributeId, Schema, arrow};
 use queuescope_table::BatchWriter;
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -110,6 +111,6 @@ impl Parquet {
         }
         let out = self.writer.finish().map_err(Error::table(&self.path))?;
         AtomicFile::commit_written(out)?;
-        Ok(Found { packets, has_more, seen })
+        Ok(Found { packets, has_more, estimates: BTreeSet::new(), seen })
     }
 }

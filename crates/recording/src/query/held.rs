@@ -121,7 +121,7 @@ impl Collect for Grouping<'_> {
 
 impl Held {
     /// The end of the records of a folder; `None` for records in memory, and if it cannot be read, which the query will report.
-    pub(super) fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<End> {
         match self {
             Self::Memory(_) => None,
             Self::Folder(history) => history.end().ok(),

@@ -5,7 +5,8 @@ use super::show::whole;
 use queuescope_archive::{ArchiveQuery, End, Recorder};
 use queuescope_ingest::notes::noted;
 use queuescope_log::{
-    AttributeId, Dnf, FilterId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Log, Schema, Snapshot,
+    AttributeId, Dnf, FilterId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Log, PartState, Schema,
+    Snapshot,
 };
 use queuescope_wire::ByteCount;
 use std::io;
@@ -13,6 +14,9 @@ use std::ops::ControlFlow;
 
 /// Records between two looks at whether to go on.
 const BETWEEN_LOOKS: u64 = 4096;
+
+/// The memory for all distinct counts of an answer: each takes up to 20 kB, so they are limited beside the number of groups. As bytes of an answer they are half of that.
+const MOST_DISTINCT: ByteCount = ByteCount(64_000_000);
 
 /// The records of a host.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +102,10 @@ pub fn parts(
     if question.keys.is_empty() {
         let (folding, seen) = reading.read(None, &|_| Folding::new(records.schema(), &functions))?;
         parts.seen = seen;
-        parts.packets = folding.states().last().map_or(0, |count| u64::try_from(count[0]).unwrap_or(u64::MAX));
+        parts.packets = folding.states().last().and_then(PartState::words).map_or(0, |count| {
+            // The last function is the count.
+            u64::try_from(count[0]).unwrap_or(u64::MAX)
+        });
         if parts.packets > 0 {
             parts.groups.push((Vec::new(), folding.states().to_vec()));
         }
@@ -117,7 +124,7 @@ pub fn parts(
             grouped.top(limits.groups, 0);
         }
         highest.extend(grouped.iter().zip(grouped.parts()));
-        keep_highest(&mut highest, limits.groups);
+        keep_highest(&mut highest, limits.groups, MOST_DISTINCT);
         Ok(())
     })?;
     parts.left_out = all - highest.len() as u64;
@@ -127,11 +134,18 @@ pub fn parts(
     Ok(parts)
 }
 
-/// Keeps the groups with the highest first values, if there are too many.
-fn keep_highest(groups: &mut Vec<(Group, GroupPart)>, most: usize) {
-    if groups.len() > most {
+/// Keeps the groups with the highest first values, if there are too many, or if their distinct counts take more than some memory together.
+fn keep_highest(groups: &mut Vec<(Group, GroupPart)>, most: usize, most_distinct: ByteCount) {
+    let of_counts = |(_, (_, states)): &(Group, GroupPart)| states.iter().map(PartState::heap).sum::<usize>() as u64;
+    if groups.len() > most || groups.iter().map(of_counts).sum::<u64>() > most_distinct.0 {
         groups.sort_by(|((a_keys, a), _), ((b_keys, b), _)| b[0].compare(a[0]).then_with(|| a_keys.cmp(b_keys)));
         groups.truncate(most);
+        let mut bytes = 0;
+        let too_much = groups.iter().position(|group| {
+            bytes += of_counts(group);
+            bytes > most_distinct.0
+        });
+        groups.truncate(too_much.unwrap_or(groups.len()));
     }
 }
 

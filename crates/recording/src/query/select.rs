@@ -1,8 +1,9 @@
 //! The content of an answer: attributes of packets, or functions over all packets or groups.
 
+use super::cell::is_estimate;
 use super::load::Loaded;
 use crate::attributes::{attribute, comparable, list, wrong};
-use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
+use queuescope_log::{AttributeId, Function, Group, GroupKey, Kind, Number, Schema};
 use queuescope_text::{Problem, TextError};
 use queuescope_wire::Nanos;
 use std::ops::Range;
@@ -164,6 +165,15 @@ impl Selection {
             Self::Packets(..) => &[],
             Self::All(functions) | Self::Groups(Groups { functions, .. }) => functions,
         }
+    }
+
+    /// The columns whose value in a row is an estimate: numbers of distinct values, if they are large.
+    pub fn estimates<'a>(&'a self, (_, values): &Group) -> impl Iterator<Item = &'a str> {
+        let each = self.functions().iter().zip(values);
+        let is_estimate = |((_, function), value): &(&(String, Function), &Number)| {
+            matches!(function, Function::Distinct(_)) && is_estimate(**value)
+        };
+        each.filter(is_estimate).map(|((name, _), _)| name.as_str()).collect::<Vec<_>>().into_iter()
     }
 
     /// All attributes that it uses.

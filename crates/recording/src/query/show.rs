@@ -9,9 +9,9 @@ use anstyle::Style;
 use queuescope_log::{Folding, Function, Group, Grouped, Number, Schema};
 use queuescope_report::format::count;
 use queuescope_report::json::{self, Line};
-use queuescope_report::model::{Answer, Plan};
-use queuescope_wire::Nanos;
-use std::collections::BTreeMap;
+use queuescope_report::model::{Answer, ClockError, Plan};
+use queuescope_wire::{Distinct, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
@@ -25,6 +25,8 @@ pub struct Found {
     pub packets: u64,
     /// Whether there are more.
     pub has_more: bool,
+    /// The columns that have estimates.
+    pub estimates: BTreeSet<String>,
     /// What was read.
     pub seen: Seen,
 }
@@ -44,7 +46,7 @@ pub fn write_rows(
     let schema = loaded.held.schema();
     let values = Values::of(loaded);
     let mut table = Table::new(selection.names(schema), form, out);
-    let (mut found, mut stopped) = (0, false);
+    let (mut found, mut stopped, mut estimates) = (0, false, BTreeSet::new());
     let seen = match selection {
         Selection::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
@@ -64,14 +66,19 @@ pub fn write_rows(
             let (folding, seen) = loaded.held.collect(question, loaded.held.end().as_ref(), &functions, new)?;
             let mut all = folding.finish();
             found = all.pop().map_or(0, whole);
-            table.row(&values.of_group(selection, &(Vec::new(), all), found))?;
+            let all = (Vec::new(), all);
+            estimates.extend(selection.estimates(&all).map(str::to_owned));
+            table.row(&values.of_group(selection, &all, found))?;
             seen
         }
         Selection::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
             let by = groups.keys_of(loaded);
             let functions = counted(functions);
-            let mut row = |group: &Group| table.row(&values.of_group(selection, group, 1));
+            let mut row = |group: &Group| {
+                estimates.extend(selection.estimates(group).map(str::to_owned));
+                table.row(&values.of_group(selection, group, 1))
+            };
             let mut highest: Vec<Group> = Vec::new();
             let seen = loaded.held.groups(question, &by, &functions, loaded.memory, &mut |mut grouped| {
                 found += grouped.iter().filter_map(|(_, values)| values.last().copied()).map(whole).sum::<u64>();
@@ -85,7 +92,7 @@ pub fn write_rows(
             seen
         }
     };
-    let found = Found { packets: found, has_more: stopped, seen };
+    let found = Found { packets: found, has_more: stopped, estimates, seen };
     write_foot(&found, loaded, form, table.finish()?, note)?;
     Ok(found)
 }
@@ -140,7 +147,7 @@ pub fn write_foot(
     out: &mut dyn Write,
     note: &mut dyn FnMut(&str),
 ) -> io::Result<()> {
-    let Found { packets, has_more, seen } = found;
+    let Found { packets, has_more, estimates, seen } = found;
     let records = seen.records.map(|records| records + loaded.refused);
     let skipped = || loaded.skipped.iter().chain(&seen.skipped);
     let first = if *has_more { "the first " } else { "" };
@@ -154,6 +161,8 @@ pub fn write_foot(
         packets: *packets,
         skipped: skipped().map(|note| (note.reason.clone(), note.count)).collect(),
         damage: loaded.damage.clone().or_else(|| seen.damage.clone()),
+        estimates: estimates.clone(),
+        clocks: BTreeMap::new(),
     };
     foot.write(form, out, note)
 }
@@ -179,6 +188,10 @@ pub struct Foot {
     pub skipped: BTreeMap<String, u64>,
     /// Why the answer is incomplete, if it is.
     pub damage: Option<String>,
+    /// The columns that have estimates ([`Selection::estimates`]).
+    pub estimates: BTreeSet<String>,
+    /// Of several hosts, how far the clock of each is ahead of one clock, if that matters.
+    pub clocks: BTreeMap<String, ClockError>,
 }
 
 impl Foot {
@@ -186,7 +199,14 @@ impl Foot {
     ///
     /// # Errors
     /// Returns the first write error.
-    pub fn write(self, form: Form, out: &mut dyn Write, note: &mut dyn FnMut(&str)) -> io::Result<()> {
+    pub fn write(mut self, form: Form, out: &mut dyn Write, note: &mut dyn FnMut(&str)) -> io::Result<()> {
+        if !self.estimates.is_empty() {
+            let columns = self.estimates.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let above = count(Distinct::EXACT_VALUES);
+            let percent = Distinct::STANDARD_ERROR * 100.0;
+            self.notes
+                .push(format!("{columns}: values above {above} are estimates with a standard error of {percent:.2} %"));
+        }
         match form {
             Form::Json => json::write_line(
                 &Line::Answer(Answer {
@@ -197,6 +217,8 @@ impl Foot {
                     matched: self.packets,
                     skipped: self.skipped,
                     damage: self.damage,
+                    standard_errors: self.estimates.into_iter().map(|name| (name, Distinct::STANDARD_ERROR)).collect(),
+                    clocks: self.clocks,
                 }),
                 out,
             ),

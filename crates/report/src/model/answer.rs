@@ -24,6 +24,21 @@ pub struct Answer {
     pub skipped: BTreeMap<String, u64>,
     /// The damage that ended it early, if any.
     pub damage: Option<String>,
+    /// The columns with estimates, and their standard error relative to the value; absent without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub standard_errors: BTreeMap<String, f64>,
+    /// For a question about a time to several hosts: how far each host's clock is ahead of the coordinator's. Absent for other questions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clocks: BTreeMap<String, ClockError>,
+}
+
+/// How far a clock is ahead of another: between these numbers of nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClockError {
+    /// At least so far; below zero: it may be behind.
+    pub least_ns: i64,
+    /// At most so far.
+    pub most_ns: i64,
 }
 
 /// The plan of a query.

@@ -60,6 +60,23 @@ pub enum ActionState {
 }
 
 impl ActionState {
+    /// All states.
+    pub const ALL: [Self; 7] =
+        [Self::Sent, Self::Applied, Self::Dry, Self::Refused, Self::Expired, Self::Undone, Self::Failed];
+
+    /// Its name, as in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Applied => "applied",
+            Self::Dry => "dry",
+            Self::Refused => "refused",
+            Self::Expired => "expired",
+            Self::Undone => "undone",
+            Self::Failed => "failed",
+        }
+    }
+
     /// Whether the action is in progress, or may be.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Sent | Self::Applied | Self::Dry)

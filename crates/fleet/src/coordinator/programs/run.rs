@@ -1,12 +1,13 @@
 //! Runs of control programs: they ask members, and raise alerts over the answers.
 
 use super::super::query::Answered;
-use super::super::{Coordinator, CutError};
+use super::super::{AskedMembers, Coordinator, CutError};
 use super::Counts;
+use crate::answer::Merging;
 use crate::clock;
 use crate::locked::lock;
-use crate::program::{Ask, Held, Program, Raise, Run};
-use crate::protocol::{Alert, MemberAnswer, QueryRequest, State};
+use crate::program::{Ask, Held, Program, Raise, Run, Saw};
+use crate::protocol::{Alert, MemberAnswer, QueryRequest, Question, State};
 use queuescope_log::Schema;
 use queuescope_recording::query::keys_text;
 use queuescope_wire::Nanos;
@@ -285,11 +286,16 @@ impl Coordinator {
     async fn find(&self, name: &str, program: &Program, at: Nanos) -> Found {
         let Some(run) = program.run() else { return Found::default() };
         let failed = |trouble: String| Found { trouble, ..Found::default() };
-        let cut = match self.cut_of(program, run).await {
+        let chosen = match self.choose(program, run, at).await {
+            Ok(chosen) => chosen,
+            Err(why) => return failed(why),
+        };
+        let cut = match self.cut_of(&chosen, run).await {
             Ok(cut) => cut,
             Err(why) => return failed(format!("there is no cut for its questions: {why}")),
         };
-        let answers = program.asks().iter().map(|ask| self.ask_members(name, ask, run, cut, at));
+        let each = program.asks().iter().zip(&chosen);
+        let answers = each.map(|(ask, hosts)| self.ask_members(name, ask, hosts.names.clone(), run, cut, at));
         let mut answered: Vec<Answered> = Vec::new();
         // Each question waits for its slowest host, so all go out at once.
         let tasks: Vec<_> = answers.map(tokio::spawn).collect();
@@ -302,15 +308,68 @@ impl Coordinator {
                 }
             }
         }
-        held(name, program, &answered, at)
+        held(name, program, &answered, at, &seen_at(&chosen))
+    }
+
+    /// The members that each question goes to.
+    async fn choose(&self, program: &Program, run: &Run, at: Nanos) -> Result<Vec<ChosenHosts>, String> {
+        let choices: Vec<_> = program
+            .asks()
+            .iter()
+            .map(|ask| {
+                let (coordinator, names, hosts, run) = (self.clone(), self.names(ask), ask.hosts.clone(), run.clone());
+                tokio::spawn(async move {
+                    match hosts.saw {
+                        None => Ok(ChosenHosts { names, seen_at: None }),
+                        Some(saw) => coordinator.that_saw(names, &saw, &run, at).await,
+                    }
+                })
+            })
+            .collect();
+        let mut chosen = Vec::new();
+        for (ask, choice) in program.asks().iter().zip(choices) {
+            let hosts =
+                choice.await.map_err(|_| "choosing hosts failed; the coordinator's log has the reason".to_owned())?;
+            chosen.push(hosts.map_err(|why| format!("the hosts of the question {}: {why}", ask.name))?);
+        }
+        Ok(chosen)
+    }
+
+    /// Those of some members that saw what is wanted; and those that did not answer, which the question will miss.
+    async fn that_saw(&self, names: Vec<String>, saw: &Saw, run: &Run, at: Nanos) -> Result<ChosenHosts, String> {
+        // Without names, it would go to all members.
+        if names.is_empty() {
+            return Err("no host has such a name".to_owned());
+        }
+        let last = saw.last.or(run.last);
+        let question = Question {
+            expression: saw.expression.clone(),
+            from: last.map(|last| at.0.saturating_sub(last.0)),
+            to: last.map(|_| at.0.saturating_add(1)),
+            ..Question::default()
+        };
+        let asked = AskedMembers { question, members: names, within: run.within, ..AskedMembers::default() };
+        let replies = self.count(asked).await.map_err(|why| why.to_string())?;
+        let (mut names, mut seen_at) = (Vec::new(), Vec::new());
+        for (reply, packets) in replies {
+            let has_answered = matches!(reply.state, State::Answered | State::Shedding);
+            if has_answered && packets > 0 {
+                seen_at.push(reply.name.clone());
+            }
+            if !has_answered || packets > 0 {
+                names.push(reply.name);
+            }
+        }
+        Ok(ChosenHosts { names, seen_at: Some(seen_at) })
     }
 
     /// The cut that the questions of a run are about, if they are about one.
-    async fn cut_of(&self, program: &Program, run: &Run) -> Result<Option<u64>, CutError> {
-        if !run.cut {
+    async fn cut_of(&self, chosen: &[ChosenHosts], run: &Run) -> Result<Option<u64>, CutError> {
+        let mut names: Vec<_> = chosen.iter().flat_map(|hosts| hosts.names.iter().cloned()).collect();
+        // A cut without names would be of all members.
+        if !run.cut || names.is_empty() {
             return Ok(None);
         }
-        let mut names: Vec<_> = program.asks().iter().flat_map(|ask| self.names(ask)).collect();
         names.sort();
         names.dedup();
         let within = Nanos(self.options().lease.0 / 2);
@@ -334,18 +393,19 @@ impl Coordinator {
         let members = self.members();
         let packets = Schema::packet().name();
         let captures = members.iter().filter(|member| member.schema.is_empty() || member.schema == packets);
-        ask.hosts.of(captures.map(|member| member.name.as_str()))
+        ask.hosts.named.of(captures.map(|member| member.name.as_str()))
     }
 
     fn ask_members(
         &self,
         program: &str,
         ask: &Ask,
+        members: Vec<String>,
         run: &Run,
         cut: Option<u64>,
         at: Nanos,
     ) -> impl Future<Output = Result<Answered, String>> + Send + use<> {
-        let members = self.names(ask);
+        let has_chosen = ask.hosts.saw.is_some();
         let request = QueryRequest {
             expression: ask.expression.clone(),
             select: ask.select.clone(),
@@ -358,10 +418,14 @@ impl Coordinator {
             within: run.within.0 / 1_000_000,
             filter: ask.filter.as_ref().map(|filter| format!("{program}.{filter}")).unwrap_or_default(),
             schema: String::new(),
+            at: None,
         };
         let (coordinator, asked) = (self.clone(), Arc::clone(&ask.asked));
         async move {
             // Without names, it would go to all members.
+            if request.members.is_empty() && has_chosen {
+                return Ok(Answered { merged: Merging::new(&asked).finish(), members: Vec::new() });
+            }
             if request.members.is_empty() {
                 return Err("no host has a name that it asks for".to_owned());
             }
@@ -370,8 +434,27 @@ impl Coordinator {
     }
 }
 
-/// The groups with which the conditions of a program hold.
-fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Found {
+/// The members that a question goes to.
+struct ChosenHosts {
+    names: Vec<String>,
+    /// Those that saw what the question wants, if it wants that.
+    seen_at: Option<Vec<String>>,
+}
+
+/// The hosts that saw what questions want, for people; empty if none wants that.
+fn seen_at(chosen: &[ChosenHosts]) -> String {
+    let of_all: BTreeSet<_> = chosen.iter().filter_map(|hosts| hosts.seen_at.as_ref()).flatten().collect();
+    if of_all.is_empty() {
+        return String::new();
+    }
+    let more = of_all.len().saturating_sub(MOST);
+    let shown: Vec<_> = of_all.iter().take(MOST).map(|name| name.as_str()).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("seen at {}{more}", shown.join(", "))
+}
+
+/// The groups with which the conditions of a program hold. `seen_at` names the hosts that were chosen by what they saw.
+fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos, seen_at: &str) -> Found {
     let missing: BTreeSet<_> = answered.iter().flat_map(|answer| &answer.members).filter_map(why_missing).collect();
     let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
     let without = if missing.is_empty() { String::new() } else { format!("without {missing}") };
@@ -391,7 +474,8 @@ fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos) -> Foun
                 }
                 None => (String::new(), merged.first().map_or(0, |merged| merged.packets)),
             };
-            let parts: Vec<_> = [about, without.clone()].into_iter().filter(|part| !part.is_empty()).collect();
+            let parts: Vec<_> =
+                [about, seen_at.to_owned(), without.clone()].into_iter().filter(|part| !part.is_empty()).collect();
             let (trigger, detail) =
                 (format!("{name}.{}", raise.name), parts.join("; ").chars().take(LONGEST).collect());
             let alert = Alert { trigger, at: at.0, value: value.to_f64(), packets, detail, ..Alert::default() };

@@ -1,8 +1,9 @@
 //! Functions over all records, and the methods of queries that compute functions.
 
+use super::way::{PartState, Way};
 use super::{GroupKey, Grouped, Grouping};
 use crate::columns::{KeyBatch, Selected};
-use crate::derive::{Function, State, Working};
+use crate::derive::Function;
 use crate::expr::Number;
 use crate::query::Matched;
 use crate::schema::{AttributeId, Schema};
@@ -24,8 +25,8 @@ use crate::schema::{AttributeId, Schema};
 #[derive(Debug)]
 pub struct Folding {
     /// The functions, and the attribute of each that has one.
-    working: Vec<(Option<AttributeId>, Working)>,
-    states: Vec<State>,
+    ways: Vec<(Option<AttributeId>, Way)>,
+    states: Vec<PartState>,
 }
 
 impl Folding {
@@ -34,16 +35,16 @@ impl Folding {
     /// # Panics
     /// Panics if an attribute belongs to another schema, or is not comparable.
     pub fn new(schema: &Schema, functions: &[Function]) -> Self {
-        let working = |function: &Function| (function.attribute(), Working::new(function, schema));
-        let working: Vec<_> = functions.iter().map(working).collect();
-        Self { states: working.iter().map(|(_, working)| working.empty()).collect(), working }
+        let way = |function: &Function| (function.attribute(), Way::new(function, schema));
+        let ways: Vec<_> = functions.iter().map(way).collect();
+        Self { states: ways.iter().map(|(_, way)| way.empty()).collect(), ways }
     }
 
     /// Adds a record.
     #[inline]
     pub fn add(&mut self, record: &[u8]) {
-        for ((_, working), state) in self.working.iter().zip(&mut self.states) {
-            working.add(state, record);
+        for ((_, way), state) in self.ways.iter().zip(&mut self.states) {
+            way.add(state, record);
         }
     }
 
@@ -52,30 +53,30 @@ impl Folding {
     /// # Panics
     /// Panics for a function of the caller: it needs whole records.
     pub fn add_batch(&mut self, batch: &KeyBatch, selected: Selected<'_>) {
-        for ((attribute, working), state) in self.working.iter().zip(&mut self.states) {
+        for ((attribute, way), state) in self.ways.iter().zip(&mut self.states) {
             match attribute {
-                Some(id) => working.add_keys(state, batch.keys(*id), selected),
-                None => working.add_count(state, selected.len() as u64),
+                Some(id) => way.add_keys(state, batch.keys(*id), selected),
+                None => way.add_count(state, selected.len() as u64),
             }
         }
     }
 
     /// Adds the results of other records, for the same functions.
     pub fn join(&mut self, other: &Self) {
-        for (((_, working), state), other) in self.working.iter().zip(&mut self.states).zip(&other.states) {
-            working.join(state, other);
+        for (((_, way), state), other) in self.ways.iter().zip(&mut self.states).zip(&other.states) {
+            way.join(state, other);
         }
     }
 
     /// The state of each function, for [`Grouping::add_part`] of a grouping without keys.
-    pub fn states(&self) -> &[State] {
+    pub fn states(&self) -> &[PartState] {
         &self.states
     }
 
     /// The values of all functions, one after another.
     pub fn finish(self) -> Vec<Number> {
-        let each = self.working.iter().zip(&self.states);
-        each.flat_map(|((_, working), state)| (0..working.values()).map(|value| working.value(state, value))).collect()
+        let each = self.ways.iter().zip(&self.states);
+        each.flat_map(|((_, way), state)| (0..way.values()).map(|value| way.value(state, value))).collect()
     }
 }
 

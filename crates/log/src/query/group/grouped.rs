@@ -111,9 +111,6 @@ impl Grouped {
 
     /// The values of a group.
     fn values(&self, group: usize) -> impl Iterator<Item = Number> + '_ {
-        self.sums.iter().flat_map(move |sums| {
-            let (working, state) = (sums.working(), sums.state(group));
-            (0..working.values()).map(move |value| working.value(&state, value))
-        })
+        self.sums.iter().flat_map(move |sums| (0..sums.way().values()).map(move |value| sums.value(group, value)))
     }
 }

@@ -1,10 +1,9 @@
 //! Parts of a result: the groups of some of the records, which others can join.
 
-use super::{Grouping, Groups, KeyIds};
-use crate::derive::State;
+use super::{Grouping, Groups, KeyIds, PartState};
 
 /// A group of a part: its keys, in the order of the [`GroupKey`](super::GroupKey)s, and the state of each function.
-pub type GroupPart = (Vec<u128>, Vec<State>);
+pub type GroupPart = (Vec<u128>, Vec<PartState>);
 
 /// A part that does not belong to a grouping.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +68,7 @@ impl Grouping<'_> {
     ///
     /// # Errors
     /// Fails if the part has other keys or functions, or values that no records have. Then nothing is added.
-    pub fn add_part(&mut self, keys: &[u128], states: &[State]) -> Result<(), PartError> {
+    pub fn add_part(&mut self, keys: &[u128], states: &[PartState]) -> Result<(), PartError> {
         self.check_part(keys, states)?;
         let is_wanted = self.after.as_ref().is_none_or(|after| keys > after.as_slice())
             && self.last.as_ref().is_none_or(|last| keys <= last.as_slice());
@@ -84,7 +83,7 @@ impl Grouping<'_> {
     ///
     /// # Errors
     /// As [`add_part`](Self::add_part).
-    pub fn check_part(&self, keys: &[u128], states: &[State]) -> Result<(), PartError> {
+    pub fn check_part(&self, keys: &[u128], states: &[PartState]) -> Result<(), PartError> {
         let groups = &self.groups;
         let (wanted, found) = (groups.keys.len(), keys.len());
         if wanted != found {
@@ -102,7 +101,7 @@ impl Grouping<'_> {
             return Err(PartError::Key { key: keys[place], place });
         }
         let mut each = groups.sums.iter().zip(states);
-        if let Some(place) = each.position(|(sums, state)| !sums.working().allows(state)) {
+        if let Some(place) = each.position(|(sums, state)| !sums.way().allows(state)) {
             return Err(PartError::State { place });
         }
         Ok(())
@@ -111,7 +110,7 @@ impl Grouping<'_> {
 
 impl Groups {
     /// Adds a group of other records.
-    fn add_part(&mut self, keys: &[u128], states: &[State]) {
+    fn add_part(&mut self, keys: &[u128], states: &[PartState]) {
         let numbers: Vec<_> = self.keys.iter_mut().zip(keys).map(|(ids, key)| ids.number(*key)).collect();
         let number = self.number(&numbers);
         for (sums, state) in self.sums.iter_mut().zip(states) {

@@ -1,0 +1,95 @@
+//! Agents that serve a folder which another process records to.
+
+use super::home::{Home, patiently};
+use queuescope_archive::{Recorder, RecorderOptions};
+use queuescope_fleet::agent::Served;
+use queuescope_fleet::answer::{Asked, IpcLimits, Merged};
+use queuescope_fleet::protocol::{ProgramState, QueryRequest, QueryResponse, State};
+use queuescope_log::{Number, Schema, packet};
+use queuescope_wire::Nanos;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const MINUTE: u64 = 60_000_000_000;
+const LIMITS: IpcLimits = IpcLimits { bytes: 1 << 20, rows: 100 };
+
+fn recorder(folder: &Path) -> Recorder {
+    let options = RecorderOptions { memory: 150_000_000, ..RecorderOptions::default() };
+    Recorder::open(folder, Schema::packet(), options).expect("it can be made").0
+}
+
+/// Records packets, and waits until they are in the folder.
+fn record(recorder: &Recorder, times: std::ops::Range<u64>) {
+    let schema = Schema::packet();
+    for ts in times {
+        let mut record = vec![0; packet::SIZE];
+        schema.reader(schema.find("ts").expect("ts")).write(&mut record, ts.into());
+        assert_eq!(recorder.append(&record).expect("there is room").refused, 0);
+    }
+    recorder.flush().expect("there is room");
+}
+
+fn count(answer: &QueryResponse, request: &QueryRequest) -> u128 {
+    let asked = Asked::of_request(request).expect("it is valid");
+    match Merged::decode(&answer.rows, &asked, LIMITS).expect("it is whole").groups[0].1[..] {
+        [Number::Unsigned(count)] => count,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// The names and contents of the files of a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).expect("it is there");
+    let files = entries.map(|entry| entry.expect("it can be listed").path()).filter(|path| path.is_file());
+    files.map(|path| (path.display().to_string(), std::fs::read(path).expect("it can be read"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_serves_the_folder_of_another_process() {
+    let home = Home::start().await;
+    let folder = home.path("recorded");
+    assert!(Served::of_folder(folder.clone(), String::new()).is_err(), "there is no folder yet");
+    let other = recorder(&folder);
+    record(&other, 0..10);
+    home.join("reader", "agent").await;
+    home.serve_as("reader", Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log"));
+    let own = home.host("own").await;
+    home.wait_for("reader", State::Answered).await;
+    home.wait_for("own", State::Answered).await;
+    let mut admin = home.admin().await;
+    let all = QueryRequest { select: "count".to_owned(), within: 60_000, ..QueryRequest::default() };
+    assert_eq!(count(&admin.query(all.clone()).await.expect("it answers"), &all), 10);
+    // What is recorded meanwhile is found.
+    record(&other, 10..25);
+    assert_eq!(count(&admin.query(all.clone()).await.expect("it answers"), &all), 25);
+    let early = QueryRequest { from: Some(5), to: Some(12), ..all.clone() };
+    assert_eq!(count(&admin.query(early.clone()).await.expect("it answers"), &early), 7);
+    // It has no part in cuts, and they do not wait for it.
+    let cut = admin.cut(&[], Nanos(MINUTE)).await.expect("nobody else makes one");
+    let states: Vec<_> = cut.members.iter().map(|member| (member.name.as_str(), member.state())).collect();
+    assert_eq!(states, [("own", State::Answered), ("reader", State::Failed)]);
+    assert!(cut.void.is_empty() && cut.members[1].problem.contains("--at"), "{cut:?}");
+    // A cut by time has it: not surely complete while the other process records, and complete afterwards.
+    let names = ["reader".to_owned()];
+    let by_time = admin.cut_at(&names, Nanos(11), Nanos(MINUTE)).await.expect("it answers");
+    let [member] = &by_time.members[..] else { panic!("{by_time:?}") };
+    assert_eq!((member.state(), member.position), (State::Answered, 12));
+    assert!(member.problem.contains("does not say"), "{member:?}");
+    let before = files(&folder);
+    // Programs are refused with their reason.
+    let program = "[[install]]\n[[install.filter]]\nname = \"any\"\nexpression = \"length > 1\"\n";
+    admin.add_program("filter", program, BTreeMap::new()).await.expect("administrators may");
+    let refused = patiently("the reply of the reader", async || {
+        let programs: Vec<ProgramState> = admin.programs().await.expect("it answers");
+        let mut members = programs.into_iter().flat_map(|program| program.members);
+        members.find(|member| member.member == "reader" && !member.error.is_empty())
+    })
+    .await;
+    assert!(refused.error.contains("another process records to"), "{refused:?}");
+    assert_eq!(files(&folder), before, "nothing was written");
+    other.finish().expect("there is room");
+    let by_time = admin.cut_at(&names, Nanos(11), Nanos(MINUTE)).await.expect("it answers");
+    assert_eq!((by_time.members[0].position, by_time.members[0].problem.as_str()), (12, ""));
+    assert_eq!(count(&admin.query(all.clone()).await.expect("it answers"), &all), 25);
+    drop(own);
+}
