@@ -3,12 +3,10 @@
 
 use crate::common::{Ends, until};
 use aya::programs::{SchedClassifier, TcAttachType};
-use queuescope_live::{GuardCommand, Never, P4air, P4airError, P4airGroup, P4airParams, guard, now};
-use queuescope_wire::{ByteCount, Nanos, Rate};
-use std::io::{BufRead, BufReader, Read, Write, stdin};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use queuescope_live::{GuardCommand, Never, P4air, P4airError, P4airParams, guard, now};
+use queuescope_wire::{Nanos, Rate};
+use std::io::{BufRead, BufReader, stdin};
 use std::process::{Command, Stdio};
-use std::thread;
 
 /// The environment variables that make this program the guard, and the process that is killed.
 const GUARD: &str = "QUEUESCOPE_TEST_IS_GUARD";
@@ -125,12 +123,8 @@ fn a_chosen_qdisc_is_not_replaced_and_one_process_is_enough() {
         assert_eq!(tc("qdisc show dev near0").1.matches("qdisc bfifo").count(), 16);
     });
     ends.near.run(|| {
-        let few = P4airParams::new(params().rate);
-        let few = {
-            let mut few = few;
-            few.queues = 6;
-            few
-        };
+        let mut few = params();
+        few.queues = 6;
         let error = P4air::attach("near0", few, &Never::default()).expect_err("each group needs one");
         assert!(error.to_string().contains("7 to 64 queues"), "{error}");
     });
