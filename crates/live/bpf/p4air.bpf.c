@@ -57,7 +57,8 @@ INLINE void parse(const u8 *head, u32 protocol, struct seen *seen)
 		seen->is_tcp = head[9] == TCP;
 	} else {
 		seen->header = 40;
-		total = be16(head + 4) + 40;
+		total = be16(head + 4);
+		total += total ? 40 : 0;
 		seen->is_tcp = head[6] == TCP;
 	}
 	seen->is_plain = 1;
@@ -70,7 +71,7 @@ INLINE void parse(const u8 *head, u32 protocol, struct seen *seen)
 		seen->flags = tcp[13];
 		seen->window = be16(tcp + 14);
 		/* Packets of more than 64 kB have no length, but have data. */
-		seen->data = total == 0 || total == 40 ? 1 : total > before ? total - before : 0;
+		seen->data = total == 0 ? 1 : total > before ? total - before : 0;
 	}
 }
 
