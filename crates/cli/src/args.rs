@@ -26,6 +26,8 @@ mod link;
 #[cfg(target_os = "linux")]
 mod live;
 mod p4;
+#[cfg(target_os = "linux")]
+mod p4air;
 mod query;
 mod record;
 mod shared;
@@ -193,6 +195,10 @@ pub enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Keep(Keep),
+    /// Remove the queues of P4air when the process that made them is killed.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = p4air::GUARD)]
+    GuardQueues,
     /// Copy the packets of an interface as they pass, to a file or into a folder.
     ///
     /// The kernel writes the first bytes of each packet to memory that it shares with queuescope, with the packet's time and

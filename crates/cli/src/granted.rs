@@ -37,6 +37,7 @@ fn used_by(command: &Command) -> CapabilitySet {
         Command::Link(args) if !args.between.is_empty() => PACKETS | TUN,
         Command::Link(_) | Command::Compare(_) => NAMESPACES | TUN | PROBE,
         Command::Keep(_) => NAMESPACES,
+        Command::GuardQueues => TUN,
         Command::Traffic(_) => PROBE,
         Command::Analyze(_)
         | Command::Why(_)

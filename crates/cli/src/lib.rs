@@ -37,6 +37,8 @@ pub mod live;
 pub mod merge;
 pub mod outcome;
 pub mod p4;
+#[cfg(target_os = "linux")]
+pub mod p4air;
 mod paths;
 pub mod progress;
 pub mod query;

@@ -5,6 +5,7 @@ use crate::expressions::{analysis_error, expression_error};
 #[cfg(feature = "fleet")]
 use crate::fleet::{Access, Network, Refused};
 use crate::outcome::{Outcome, print};
+use crate::p4air;
 use crate::paths::check_outputs;
 use crate::queued;
 use crate::terminal::note;
@@ -17,7 +18,7 @@ use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{ProbeError, now};
-use queuescope_monitor::{Attached, Reporter, Screen, Unwritten, WatchError, give_up};
+use queuescope_monitor::{Attached, P4airStatus, Reporter, Screen, Unwritten, WatchError, give_up};
 use queuescope_recording::Outputs;
 #[cfg(feature = "fleet")]
 use queuescope_recording::QueuedLog;
@@ -41,7 +42,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     let obstacle = if is_json { None } else { Screen::obstacle() };
     let is_drawn = !is_json && obstacle.is_none();
     let stop = if is_drawn { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }?;
-    let attached = match Attached::new(args.options(is_drawn), stop.clone(), seer) {
+    let attached = match Attached::new(args.options(is_drawn)?, stop.clone(), seer) {
         Err(WatchError::Probe(ProbeError::Stopped)) => {
             note("a signal to stop came before anything was measured");
             return Ok(Outcome::Complete);
@@ -52,8 +53,14 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     #[cfg(feature = "fleet")]
     let (network, refused) = serve(args, log.as_ref(), &stop)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?.shifting_times(attached.to_epoch());
-    let lines =
-        Lines { interface: &args.interface, is_json, is_output_closed: false, lines_lost: None, is_torn: false };
+    let lines = Lines {
+        interface: &args.interface,
+        is_json,
+        is_output_closed: false,
+        lines_lost: None,
+        is_torn: false,
+        p4air: None,
+    };
     let watch = attached.begin(outputs, lines)?;
     if let Some(obstacle) = obstacle {
         anstream::eprintln!("{obstacle}: bursts are printed as they end, and the report at the end (Ctrl-C)");
@@ -111,6 +118,8 @@ struct Lines<'a> {
     /// The number of lines that could not be printed, and the first error.
     lines_lost: Option<(u64, String)>,
     is_torn: bool,
+    /// The last state of P4air, for the end of a report as text.
+    p4air: Option<P4airStatus>,
 }
 
 impl Reporter<Outputs> for Lines<'_> {
@@ -132,6 +141,11 @@ impl Reporter<Outputs> for Lines<'_> {
     fn acting(&mut self, acting: &Acting) -> Result<()> {
         note(&acting.meaning);
         self.emit(|out| json::write_acting(acting, out))
+    }
+
+    fn p4air(&mut self, status: &P4airStatus, at: Nanos) -> Result<()> {
+        self.p4air = Some(status.clone());
+        self.emit(|out| json::write_p4air(p4air::report(status, at), out))
     }
 
     fn serves(&mut self, at: SocketAddr) {
@@ -195,7 +209,11 @@ impl Lines<'_> {
             }
             json::write_summary(report, &mut out)
         };
-        let lines_lost = print(self.is_json, json, |mut out| text::write(report, &mut out)).err();
+        let lines_lost = print(self.is_json, json, |mut out| {
+            text::write(report, &mut out)?;
+            self.p4air.as_ref().map_or(Ok(()), |status| p4air::write_text(status, &mut out))
+        })
+        .err();
         if lines_lost.is_some() {
             // The report goes to standard error then, so that it is not lost.
             let _ = text::write(report, &mut anstream::stderr().lock());

@@ -66,6 +66,8 @@ fn run() -> Result<Outcome> {
         #[cfg(target_os = "linux")]
         Command::Keep(args) => queuescope_cli::link::keep(args),
         #[cfg(target_os = "linux")]
+        Command::GuardQueues => queuescope_cli::p4air::guard(),
+        #[cfg(target_os = "linux")]
         Command::Traffic(what) => queuescope_cli::traffic::run(what),
         #[cfg(all(target_os = "linux", feature = "fleet"))]
         Command::Agent(args) => queuescope_cli::agent::run(args),

@@ -24,6 +24,7 @@ mod live_victims;
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;
 mod outputs;
+mod p4air;
 mod pipes;
 #[path = "common/pty.rs"]
 mod pty;

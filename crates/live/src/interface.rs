@@ -210,7 +210,7 @@ impl Interfaces {
     }
 
     /// Sends a request and waits until the kernel has handled it. Returns the answer, if it is more than an acknowledgement.
-    fn request(&self, what: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+    pub(crate) fn request(&self, what: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
         let mut message = NetlinkMessage::from(what);
         message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
         self.send(message)?;

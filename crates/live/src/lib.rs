@@ -21,6 +21,7 @@ mod named;
 mod namespace;
 mod option;
 mod owners;
+mod p4air;
 mod probe;
 pub mod traffic;
 mod tun;
@@ -34,6 +35,10 @@ pub use interface::{Address, Interfaces};
 pub use named::{FlowAction, FlowActs, FlowMatch, FlowOrder, FlowOutcome};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
+pub use p4air::{
+    GuardCommand, P4air, P4airAction, P4airCounters, P4airDivision, P4airError, P4airFlow, P4airGroup, P4airParams,
+    Shape, guard,
+};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
 pub use probe::{Condition, Field, Never, NeverError};
 pub use probe::{Counters, Headers, Left, Probe, ProbeParams, Slice};

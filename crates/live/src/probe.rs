@@ -412,7 +412,7 @@ fn of<M, T: TryFrom<M, Error = MapError>>(map: Option<M>) -> Result<T, ProbeErro
 }
 
 /// The inode of this thread's network namespace.
-fn namespace() -> Result<u32, ProbeError> {
+pub(crate) fn namespace() -> Result<u32, ProbeError> {
     let found = fs::metadata("/proc/thread-self/ns/net").map(|data| data.ino() as u32);
     found.map_err(|why| ProbeError::System { what: "the network namespace, /proc/thread-self/ns/net", why })
 }

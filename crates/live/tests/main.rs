@@ -13,6 +13,7 @@ mod hostile;
 mod killed;
 mod named;
 mod owners;
+mod p4air;
 mod probe;
 mod qdisc;
 mod source;

@@ -75,6 +75,14 @@ pub struct Acts {
     acted: Acted,
 }
 
+/// The flows that any of these expressions names and those of the user's SSH session, as the kernel stores them; and a note about that session.
+pub(crate) fn exempt_flows(never: &[String]) -> Result<(Never, Option<String>), ActError> {
+    let session = Session::find();
+    let mut exempt = never::exemptions(never)?;
+    exempt.extend(session.iter().flat_map(Session::exemptions));
+    Ok((Never::new(exempt)?, session.map(|session| format!("{session} is never acted on"))))
+}
+
 /// Bounds for the whole run.
 #[derive(Debug, Default)]
 struct Bounds {

@@ -24,12 +24,27 @@ pub enum WatchError {
     /// Flows cannot be acted on.
     #[error(transparent)]
     Act(#[from] ActError),
+    /// P4air cannot run.
+    #[error(transparent)]
+    P4air(#[from] P4airWatchError),
     /// Metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     /// The terminal failed.
     #[error(transparent)]
     Screen(#[from] ScreenError),
+}
+
+/// Why P4air cannot run on the interface.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum P4airWatchError {
+    /// The kernel refused, or the interface is not fit.
+    #[error(transparent)]
+    P4air(#[from] queuescope_live::P4airError),
+    /// The flows that are never acted on are impossible.
+    #[error(transparent)]
+    Act(#[from] ActError),
 }
 
 /// Why flows cannot be acted on.

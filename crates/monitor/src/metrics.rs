@@ -9,6 +9,7 @@ pub use families::{MetricFamily, MetricsServer, metrics_text};
 use super::acts::{Acts, Counts};
 use crate::error::MetricsError;
 use crate::listen::Listen;
+use crate::p4air::P4airStatus;
 use queuescope_ingest::notes::noted;
 use queuescope_live::{Acted, Counters, Slice};
 use queuescope_report::model::{Burst, Skipped};
@@ -36,6 +37,8 @@ struct QueueState {
     /// Whether acting changes packets.
     is_real: bool,
     acting: Counts,
+    /// P4air, if it runs.
+    p4air: Option<P4airStatus>,
     /// Over the last second: the longest sojourn time, and the largest backlog.
     longest: Nanos,
     deepest: Backlog,
@@ -97,6 +100,13 @@ impl Metrics {
             packets: recent().map(|slice| u64::from(slice.length_max)).max().unwrap_or(0),
             bytes: ByteCount(recent().map(|slice| u64::from(slice.backlog_max)).max().unwrap_or(0)),
         };
+    }
+
+    /// Updates the metrics of P4air.
+    pub fn p4air(&self, status: &P4airStatus) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        // No metric is of a single flow.
+        shown.p4air = Some(P4airStatus { flows: Vec::new(), ..status.clone() });
     }
 
     /// Counts a burst that has ended.

@@ -41,6 +41,8 @@ pub struct View {
     /// Packets that were lost behind the queue.
     lost: u64,
     acting: ActingNow,
+    /// The state of P4air: headings, and the text beside each.
+    p4air: Vec<(&'static str, String)>,
     /// One line on what cannot be written.
     unwritten: Option<String>,
     /// The user has asked to pause or resume acting.
@@ -109,6 +111,7 @@ struct ViewSnapshot {
     counters: Counters,
     lost: u64,
     acting: Option<ActingShot>,
+    p4air: Vec<(&'static str, String)>,
     unwritten: Option<String>,
     /// The newest burst first.
     bursts: Vec<BurstRow>,
@@ -135,6 +138,7 @@ impl View {
             counters: Counters::default(),
             lost: 0,
             acting: ActingNow::default(),
+            p4air: Vec::new(),
             unwritten: None,
             wants_pause_or_resume: false,
             origin,
@@ -174,6 +178,11 @@ impl View {
     /// The state of acting at `now`; none if no action was requested.
     pub fn acting(&mut self, doing: Option<ActingStatus>, now: Nanos) {
         self.acting.update(doing, now);
+    }
+
+    /// The state of P4air: headings, and the text beside each.
+    pub fn p4air(&mut self, lines: Vec<(&'static str, String)>) {
+        self.p4air = lines;
     }
 
     /// The files that cannot be written, each with the reason.
@@ -268,6 +277,7 @@ impl View {
             counters: self.counters,
             lost: self.lost,
             acting,
+            p4air: self.p4air.clone(),
             unwritten: self.unwritten.clone(),
             bursts: self.bursts.iter().cloned().collect(),
         }

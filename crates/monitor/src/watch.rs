@@ -13,6 +13,7 @@ use crate::error::WatchError;
 use crate::feed::{Feed, Receivers};
 use crate::metrics::Metrics;
 use crate::owners::FlowOwners;
+use crate::p4air::{P4airStatus, P4airWatch};
 use crate::stopped::Stopped;
 use crate::view::{Screen, View};
 use interface_state::InterfaceState;
@@ -104,10 +105,13 @@ impl Attached {
         let shared = RefCell::new(&mut reporter);
         let note = |text: &str| shared.borrow_mut().note(text);
         let acts = Acts::new(&options.acting, &mut probe, origin, &note).map_err(WatchError::from)?;
+        let begin = |asked| P4airWatch::new(&options.interface, asked, &note).map_err(WatchError::from);
+        let p4air = options.p4air.as_ref().map(begin).transpose()?;
         let granularities = options.asked.granularities();
         let first = granularities.first().copied().unwrap_or(Granularity::FiveTuple);
         let state = InterfaceState {
             acts,
+            p4air,
             owners: FlowOwners::new(&options.interface, granularities, seer),
             counters: Counters::default(),
             counted: origin,
@@ -214,6 +218,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
                 self.reporter.acting(&acting)?;
             }
         }
+        self.look_at_p4air()?;
         self.probe.compare();
         let deepest = &mut self.state.deepest;
         let mut slices = Vec::<Slice>::new();
@@ -242,6 +247,27 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
             let unwritten = unwritten.into_iter().map(|one| one.news);
             let stopped = self.state.owners.stopped().into_iter().chain(metrics).chain(unwritten);
             self.stopped.report_new(stopped, |text| self.reporter.stopped(text));
+        }
+        Ok(())
+    }
+
+    /// Renews P4air, and reports its changes.
+    fn look_at_p4air(&mut self) -> Result<(), R::Error> {
+        let Some(p4air) = &mut self.state.p4air else { return Ok(()) };
+        let changes = |status: &P4airStatus| (status.is_real, status.counters.moves, status.division.given);
+        let before = changes(p4air.status());
+        // After the end, the kernel's state stays as it was read then.
+        if self.state.ended.is_none() {
+            p4air.look().map_err(WatchError::from)?;
+        }
+        if let Some(view) = &mut self.view {
+            view.p4air(p4air.status().lines());
+        } else if changes(p4air.status()) != before {
+            let at = now().saturating_sub(self.state.feed.origin);
+            self.reporter.p4air(p4air.status(), at)?;
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.p4air(p4air.status());
         }
         Ok(())
     }
@@ -279,6 +305,11 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         // The report must appear on the normal screen.
         self.screen = None;
         self.state.acts.end(&mut self.probe).map_err(WatchError::from)?;
+        if let Some(p4air) = &mut self.state.p4air {
+            p4air.end().map_err(WatchError::from)?;
+            let at = now().saturating_sub(self.state.feed.origin);
+            self.reporter.p4air(p4air.status(), at)?;
+        }
         // Detaching takes about a second. What leaves meanwhile is not part of the measurement, and neither is that second.
         self.probe.compare();
         self.count()?;

@@ -6,7 +6,8 @@
 use crate::decimal::{self, Decimal};
 use crate::model::{
     Acting, Alert, Answer, AqmComparison, AqmReplay, AqmSetup, Burst, Comparison, Culprits, FlowCount, Input,
-    OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchCompiled, SwitchFit, Tap, Totals, Why,
+    OtherQueue, P4air, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchCompiled, SwitchFit, Tap, Totals,
+    Why,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,6 +52,9 @@ pub enum Line {
     Burst(Box<Burst>),
     /// Of `queuescope live`, when it happens: acting on flows stopped, resumed or changed.
     Acting(Acting),
+    /// Of `queuescope live --p4air`, when flows or queues have moved, when it begins or stops acting, and at the end: the groups of flows and their
+    /// queues.
+    P4air(Box<P4air>),
     /// The following bursts and summary are of another queue of the same simulation.
     Queue {
         /// The link of the queue.
@@ -176,6 +180,14 @@ pub fn write_burst(burst: &Burst, out: &mut impl Write) -> io::Result<()> {
 /// Returns the first error of `out`.
 pub fn write_acting(acting: &Acting, out: &mut impl Write) -> io::Result<()> {
     write_line(&Line::Acting(acting.clone()), out)
+}
+
+/// Writes the state of P4air as a JSON line.
+///
+/// # Errors
+/// Returns the first error of `out`.
+pub fn write_p4air(p4air: P4air, out: &mut impl Write) -> io::Result<()> {
+    write_line(&Line::P4air(Box::new(p4air)), out)
 }
 
 /// Writes the last line of a report about one queue.

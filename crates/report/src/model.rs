@@ -7,6 +7,7 @@ mod answer;
 mod aqm;
 mod compare;
 mod owner;
+mod p4air;
 mod sim;
 mod sweep;
 mod switch;
@@ -22,6 +23,7 @@ pub use answer::{Alert, Answer, ClockError, Plan};
 pub use aqm::{AffectedFlow, AqmComparison, AqmReplay, AqmSetup};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
+pub use p4air::{P4air, P4airFlow, P4airGroup};
 pub use sim::{
     COMMANDS_LINK, INTERFACES_LINK, MachineLimit, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup,
     SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,

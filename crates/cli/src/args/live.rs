@@ -1,11 +1,13 @@
 //! Arguments of `live`.
 
 use super::acting::ActingArgs;
+use super::p4air::P4airArgs;
 use super::record::Queued;
 use super::shared::{Analysed, Keys, Question, RunTime};
 use crate::setup::options_of_question;
+use anyhow::Result;
 use clap::{Args, ValueHint};
-use queuescope_monitor::{Listen, WatchOptions};
+use queuescope_monitor::{ActingBounds, Listen, WatchOptions};
 use std::path::PathBuf;
 
 /// Arguments of `live`.
@@ -54,6 +56,10 @@ pub struct Live {
     #[command(flatten)]
     pub acting: ActingArgs,
 
+    /// P4air.
+    #[command(flatten)]
+    pub p4air: P4airArgs,
+
     /// Print JSON Lines instead of text: each burst as it ends, and a summary at the end. This is the default if standard
     /// output is not a terminal
     #[arg(long, help_heading = "Output")]
@@ -71,15 +77,23 @@ pub struct Live {
 
 impl Live {
     /// The arguments as options of watching the interface. `is_drawn`: whether its queue is drawn on the terminal.
-    pub fn options(&self, is_drawn: bool) -> WatchOptions {
+    ///
+    /// # Errors
+    /// Fails if the program's own file is not known, which P4air needs.
+    pub fn options(&self, is_drawn: bool) -> Result<WatchOptions> {
         let mut options = WatchOptions::new(&self.interface);
         options.only.clone_from(&self.analysed.only);
         options.inner = self.keys.inner;
         options.every_packet = self.every_packet;
         options.asked = options_of_question(&self.keys, &self.question);
         options.acting = self.acting.options();
+        options.p4air = self.p4air.options(self.acting.policy.for_real, options.acting.bounds.clone())?;
+        if options.p4air.is_some() {
+            // They bound P4air, which excludes other actions.
+            options.acting.bounds = ActingBounds::default();
+        }
         options.metrics.clone_from(&self.metrics);
         options.is_drawn = is_drawn;
-        options
+        Ok(options)
     }
 }

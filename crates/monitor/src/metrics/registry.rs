@@ -1,11 +1,12 @@
 //! The exported metrics: names, help texts and types (OpenMetrics 1.0).
 
 use super::QueueState;
+use crate::p4air::P4airStatus;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
-use queuescope_live::Counters;
+use queuescope_live::{Counters, P4airGroup};
 use queuescope_wire::Nanos;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,6 +111,9 @@ impl Collector for QueueMetrics {
         metrics.count("acting_stopped", about, shown.acting.stopped)?;
         let about = "Times that the policy file was invalid or could not be read; acting stopped.";
         metrics.count("policy_refused", about, shown.acting.refused)?;
+        if let Some(p4air) = &shown.p4air {
+            metrics.p4air(p4air)?;
+        }
         let about = "The version of queuescope that exports these metrics.";
         metrics.gauge_of("build_info", about, ("version", env!("CARGO_PKG_VERSION")), 1.0)
     }
@@ -153,6 +157,40 @@ impl MetricsEncoder<'_, '_> {
         metric.encode_family(&[label])?.encode_gauge(&value)
     }
 
+    fn p4air(&mut self, status: &P4airStatus) -> fmt::Result {
+        let P4airStatus { counters, division, .. } = status;
+        let flows = P4airGroup::ALL.map(|group| (group.name(), division.flows(group)));
+        self.gauges("p4air_flows", "Flows of P4air, by group.", "group", &flows)?;
+        let queues = P4airGroup::LONG_LIVED.map(|group| (group.name(), division.queues(group).len() as u32));
+        self.gauges("p4air_queues", "Queues of P4air for long-lived flows, by group.", "group", &queues)?;
+        let moves: Vec<_> = P4airGroup::LONG_LIVED.iter().map(|group| group.name()).zip(counters.moves).collect();
+        self.counts("p4air_moves", "Flows that moved to a group of long-lived flows.", "group", &moves)?;
+        self.count("p4air_queues_given", "Queues that moved to another group.", division.given.into())?;
+        let outcomes = [
+            ("dropped", counters.dropped),
+            ("would_drop", counters.would_drop),
+            ("delayed", counters.delayed),
+            ("would_delay", counters.would_delay),
+            ("lowered", counters.lowered),
+            ("would_lower", counters.would_lower),
+            ("exempt", counters.exempt),
+        ];
+        let about = "Packets of flows above their share, and ACKs whose window was lowered, by outcome.";
+        self.counts("p4air_acted", about, "outcome", &outcomes)?;
+        self.count("p4air_no_room", "Times that a flow found no room in the table of P4air.", counters.full)?;
+        let about = "1 while P4air has queues and acts on flows, 0 in a dry run and when its time is over.";
+        self.gauge("p4air_acting", about, None, f64::from(u8::from(status.is_real)))
+    }
+
+    /// A gauge with one value per value of a label.
+    fn gauges(&mut self, name: &str, about: &str, label: &str, values: &[(&str, u32)]) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, about, None, MetricType::Gauge)?;
+        for (value_of, value) in values {
+            metric.encode_family(&[(label, *value_of)])?.encode_gauge(&f64::from(*value))?;
+        }
+        Ok(())
+    }
+
     /// The histogram of sojourn times; the kernel's bucket bounds are powers of two.
     fn delays(&mut self, counters: &Counters) -> fmt::Result {
         let about = "Sojourn times in the queue of packets on the wire.";
@@ -172,7 +210,8 @@ fn seconds(time: Nanos) -> f64 {
 mod tests {
     use super::*;
     use prometheus_client::encoding::text::encode;
-    use queuescope_live::Acted;
+    use queuescope_live::{Acted, P4airCounters, P4airDivision, P4airParams};
+    use queuescope_wire::Rate;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// The metrics of a queue with some sojourn times, as text.
@@ -188,8 +227,22 @@ mod tests {
             ..Counters::default()
         };
         let acted = Acted { marked: 4, ..Acted::default() };
-        let shown =
-            QueueState { counters, acted, tau: Nanos(1_000_000), alpha: 0.01, bursts: 2, ..QueueState::default() };
+        let p4air = P4airStatus {
+            is_real: true,
+            params: P4airParams::new(Rate::from_bits_per_second(1_000_000).unwrap()),
+            counters: P4airCounters { moves: [4, 3, 2, 1], ..P4airCounters::default() },
+            division: P4airDivision::default(),
+            flows: Vec::new(),
+        };
+        let shown = QueueState {
+            counters,
+            acted,
+            p4air: Some(p4air),
+            tau: Nanos(1_000_000),
+            alpha: 0.01,
+            bursts: 2,
+            ..QueueState::default()
+        };
         let mut text = String::new();
         encode(&mut text, &registry(Arc::new(Mutex::new(shown)), "eth\"0")).unwrap();
         text
@@ -250,6 +303,15 @@ mod tests {
         assert_eq!(
             [value("acted_total", "\"marked\""), value("drops_total", "qdisc"), value("bursts_total", "")],
             [4.0, 0.0, 2.0]
+        );
+        assert_eq!(
+            [
+                value("p4air_moves_total", "model-based"),
+                value("p4air_flows", "\"ant\""),
+                value("p4air_queues", "delay-based"),
+                value("p4air_acting", "")
+            ],
+            [1.0, 0.0, 0.0, 1.0]
         );
         let bucket = |bound: &str| value("delay_seconds_bucket", &format!("le=\"{bound}\""));
         assert_eq!(

@@ -37,7 +37,8 @@ impl View {
         let chart = 4 + area.height.saturating_sub(24) / 6;
         let is_wide = area.width >= WIDE;
         let bursts = if is_wide { 0 } else { 5 + area.height.saturating_sub(24) / 3 };
-        let lines = 3 + u16::from(shot.acting.is_some()) + u16::from(shot.unwritten.is_some());
+        let lines =
+            3 + u16::from(shot.acting.is_some()) + u16::from(shot.unwritten.is_some()) + shot.p4air.len() as u16;
         let rows = [lines, chart, chart].map(Constraint::Length);
         let rows = rows.into_iter().chain([Constraint::Min(2), Constraint::Length(bursts), Constraint::Length(1)]);
         let [head, delay, depth, flows, bursts, keys] = Layout::vertical(rows).areas(area);
@@ -129,7 +130,14 @@ impl View {
                 Span::raw(cut(what, width.saturating_sub(13))),
             ])
         });
-        [title.into(), now.into(), so_far.into()].into_iter().chain(acting).chain(unwritten).collect()
+        let p4air = shot.p4air.iter().map(|(heading, text)| {
+            Line::from(vec![
+                Span::styled(format!("{heading:<13}"), bold()),
+                Span::raw(cut(text, width.saturating_sub(13))),
+            ])
+        });
+        let lines = [title.into(), now.into(), so_far.into()].into_iter().chain(acting);
+        lines.chain(p4air).chain(unwritten).collect()
     }
 
     /// One bar per slice; the newest is on the right.

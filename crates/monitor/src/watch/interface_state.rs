@@ -7,6 +7,7 @@ use super::options::WatchOptions;
 use crate::acts::Acts;
 use crate::feed::Feed;
 use crate::owners::FlowOwners;
+use crate::p4air::P4airWatch;
 use queuescope_analysis::Findings;
 use queuescope_ingest::Source;
 use queuescope_ingest::notes::noted;
@@ -20,6 +21,8 @@ pub struct InterfaceState {
     pub options: WatchOptions,
     /// The state of acting on flows.
     pub acts: Acts,
+    /// P4air, if it runs.
+    pub p4air: Option<P4airWatch>,
     /// The source of packets.
     pub feed: Feed,
     /// The owners of flows.
@@ -123,6 +126,7 @@ impl InterfaceState {
             .notes()
             .chain(notes.into_iter().flatten())
             .chain(self.acts.notes())
+            .chain(self.p4air.iter().flat_map(P4airWatch::notes))
             .chain(self.owners.notes())
             .collect()
     }

@@ -3,6 +3,7 @@
 use crate::acts::ActingOptions;
 use crate::error::WatchError;
 use crate::listen::Listen;
+use crate::p4air::P4airOptions;
 use queuescope_analysis::{AnalysisOptions, AnalysisParams, Scale};
 use queuescope_ingest::records::Unknown;
 use queuescope_live::ProbeParams;
@@ -25,6 +26,8 @@ pub struct WatchOptions {
     pub asked: AnalysisOptions,
     /// The action on flows that contribute.
     pub acting: ActingOptions,
+    /// P4air on the interface, instead of an action.
+    pub p4air: Option<P4airOptions>,
     /// The address at which metrics are served.
     pub metrics: Option<Listen>,
     /// Whether a view is drawn on the terminal.
@@ -51,6 +54,7 @@ impl WatchOptions {
             every_packet: false,
             asked: AnalysisOptions::default(),
             acting: ActingOptions::default(),
+            p4air: None,
             metrics: None,
             is_drawn: false,
         }

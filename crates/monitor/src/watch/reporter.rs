@@ -1,10 +1,12 @@
 //! The receiver of events while a queue is watched.
 
 use crate::error::WatchError;
+use crate::p4air::P4airStatus;
 use crate::unwritten::Unwritten;
 use queuescope_analysis::Watcher;
 use queuescope_live::ProbeError;
 use queuescope_report::model::{Acting, Burst, Report};
+use queuescope_wire::Nanos;
 use std::net::SocketAddr;
 
 /// Receives the events of a watched interface while no view is drawn. `W` watches its packets.
@@ -31,6 +33,15 @@ pub trait Reporter<W: Watcher> {
     /// # Errors
     /// An error ends watching.
     fn acting(&mut self, _acting: &Acting) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Called with the state of P4air when flows have moved to other groups or a queue has, when it begins or stops acting, and at the end. `at` is the
+    /// time since the beginning of the run.
+    ///
+    /// # Errors
+    /// An error ends watching.
+    fn p4air(&mut self, _status: &P4airStatus, _at: Nanos) -> Result<(), Self::Error> {
         Ok(())
     }
 
