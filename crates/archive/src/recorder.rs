@@ -11,7 +11,7 @@ mod recover;
 use crate::derived::{self, unbounded};
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
-use crate::history::{ArchiveQuery, History, Sources};
+use crate::history::{ArchiveQuery, History, KeySink, Sources};
 use crate::journal::{Disk, Medium};
 use crate::mark::{Mark, Note};
 use crate::prune::{Held, Retention};
@@ -27,6 +27,7 @@ use recover::has_room;
 pub(crate) use recover::recover;
 use std::fmt;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -484,6 +485,22 @@ impl Recorder {
         // The snapshot first: records that have left memory were written before that.
         let snapshot = self.shared.log.snapshot();
         History::open(&self.shared.folder.path)?.each_before(ask, &snapshot, self.shared.from, receive)
+    }
+
+    /// Like [`each`](Self::each), but passes the keys of matching records at positions before `before` to sinks, in any order and batch by batch
+    /// ([`History::keys`]).
+    pub fn keys<S: KeySink>(
+        &self,
+        ask: ArchiveQuery<'_>,
+        before: u64,
+        threads: NonZeroUsize,
+        new: impl Fn() -> S,
+    ) -> (Vec<S>, Result<Sources, FolderError>) {
+        let snapshot = self.shared.log.snapshot();
+        match History::open(&self.shared.folder.path) {
+            Ok(history) => history.keys_before(ask, (&snapshot, self.shared.from), before, threads, new),
+            Err(error) => (vec![new()], Err(error)),
+        }
     }
 
     /// Writes the remaining records, turns them into volumes, checks the folder, and returns what it has.

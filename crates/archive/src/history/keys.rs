@@ -6,7 +6,7 @@ use super::query_run::QueryRun;
 use super::{ArchiveQuery, End, History, Sources};
 use crate::catalogue::{Catalogue, Entry};
 use crate::error::FolderError;
-use queuescope_log::{AttributeId, Folding, Grouping, KeyBatch, KeyGather, Selected};
+use queuescope_log::{AttributeId, Folding, Grouping, KeyBatch, KeyGather, Selected, Snapshot};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -22,6 +22,11 @@ const TRIES: usize = 3;
 pub trait KeySink: Send {
     /// Adds the selected records of a batch, which has the needed attributes and those of the expression.
     fn add(&mut self, batch: &KeyBatch, selected: Selected<'_>);
+
+    /// Whether it wants more. Once it does not, reading ends early, without an error.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 impl KeySink for Folding {
@@ -64,29 +69,59 @@ impl History {
         new: impl Fn() -> S,
     ) -> (Vec<S>, Result<Sources, FolderError>) {
         let End { position: until, note } = end.clone();
-        let (mut sinks, mut run) = self
-            .on_threads(ask, until, threads, &new)
-            .unwrap_or_else(|| (vec![new()], QueryRun::new(self, ask).until(until)));
-        // The rest comes in order: journals, a volume that got records since the query started, and everything if volumes cannot be read.
-        let mut gather = KeyGather::new(self.schema(), &ask.keys(ask.needed, self.schema()));
-        let mut pass_on = |gather: &mut KeyGather| {
-            let batch = gather.take();
-            sinks.iter_mut().take(1).for_each(|sink| sink.add(&batch, Selected::All(batch.rows())));
-        };
-        let read = self.go_through(&mut run, &mut |position, record| {
-            if position >= until {
-                return ControlFlow::Break(());
-            }
-            gather.push(record);
-            if gather.is_full() {
-                pass_on(&mut gather);
-            }
-            ControlFlow::Continue(())
-        });
-        pass_on(&mut gather);
+        let (sinks, mut run, read) = self.keys_until(ask, until, threads, &new);
         run.sources.missing = note.missing(run.at, run.sources.torn.as_ref());
         run.sources.note = note.damage;
         (sinks, read.map(|()| run.sources))
+    }
+
+    /// Like [`keys`](Self::keys), for records at positions before `before`. Records from the first one of a snapshot on come from the snapshot. A record's
+    /// position in the folder is `from` higher than its position in the snapshot.
+    pub(crate) fn keys_before<S: KeySink>(
+        &self,
+        ask: ArchiveQuery<'_>,
+        (snapshot, from): (&Snapshot<'_>, u64),
+        before: u64,
+        threads: NonZeroUsize,
+        new: impl Fn() -> S,
+    ) -> (Vec<S>, Result<Sources, FolderError>) {
+        let until = (from + snapshot.first()).min(before);
+        let (mut sinks, run, read) = self.keys_until(ask, until, threads, &new);
+        if let Err(error) = read {
+            return (sinks, Err(error));
+        }
+        let mut sources = run.sources;
+        sources.lost += until.saturating_sub(run.at);
+        sources.from_memory = snapshot.len() - snapshot.first();
+        let mut passing = Passing::new(self, &ask, &mut sinks);
+        let query = snapshot.query().matching(ask.expression).from(ask.from).to(ask.to);
+        for (_, record) in query.matched().take_while(|(position, _)| from + position < before) {
+            if passing.push(record).is_break() {
+                break;
+            }
+        }
+        passing.finish();
+        (sinks, Ok(sources))
+    }
+
+    /// Passes on the keys of records before a position, which are in files.
+    fn keys_until<'a, S: KeySink>(
+        &'a self,
+        ask: ArchiveQuery<'a>,
+        until: u64,
+        threads: NonZeroUsize,
+        new: &impl Fn() -> S,
+    ) -> (Vec<S>, QueryRun<'a>, Result<(), FolderError>) {
+        let (mut sinks, mut run) = self
+            .on_threads(ask, until, threads, new)
+            .unwrap_or_else(|| (vec![new()], QueryRun::new(self, ask).until(until)));
+        // The rest comes in order: journals, a volume that got records since the query started, and everything if volumes cannot be read.
+        let mut passing = Passing::new(self, &ask, &mut sinks);
+        let read = self.go_through(&mut run, &mut |position, record| {
+            if position < until { passing.push(record) } else { ControlFlow::Break(()) }
+        });
+        passing.finish();
+        (sinks, run, read)
     }
 
     /// Passes on the keys of volumes, on several threads, and returns a run that continues behind them; `None` if volumes cannot be read this way.
@@ -136,7 +171,7 @@ impl History {
         }
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = |(worker, sink): &mut (Worker<'_>, S)| -> Result<(), FolderError> {
-            while !failed.load(Ordering::Relaxed) {
+            while !failed.load(Ordering::Relaxed) && sink.goes_on() {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(unit) = units.get(number) else { break };
                 if let Err(error) = worker.unit(unit, sink) {
@@ -159,6 +194,42 @@ impl History {
         let records = units.iter().map(|unit| unit.end - unit.first).sum();
         run.continue_behind(at, records, catalogue.removed.records);
         Ok(())
+    }
+}
+
+/// Passes records that come one by one to the first sink, in batches.
+struct Passing<'s, S> {
+    gather: KeyGather,
+    sink: &'s mut S,
+}
+
+impl<'s, S: KeySink> Passing<'s, S> {
+    fn new(history: &History, ask: &ArchiveQuery<'_>, sinks: &'s mut [S]) -> Self {
+        let gather = KeyGather::new(history.schema(), &ask.keys(ask.needed, history.schema()));
+        Self { gather, sink: &mut sinks[0] }
+    }
+
+    /// Adds a record. Returns `Break` once the sink wants no more.
+    #[inline]
+    fn push(&mut self, record: &[u8]) -> ControlFlow<()> {
+        self.gather.push(record);
+        if self.gather.is_full() {
+            self.pass_on();
+            if !self.sink.goes_on() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pass_on(&mut self) {
+        let batch = self.gather.take();
+        self.sink.add(&batch, Selected::All(batch.rows()));
+    }
+
+    /// Passes on what is left.
+    fn finish(mut self) {
+        self.pass_on();
     }
 }
 
@@ -225,6 +296,9 @@ impl<'a> Worker<'a> {
             let selected = chooser.select(&keys);
             if !selected.is_empty() {
                 sink.add(&keys, selected);
+            }
+            if !sink.goes_on() {
+                return Ok(());
             }
         }
         sources.from_volumes += found;

@@ -192,7 +192,7 @@ impl Asked {
         records: Records<'_>,
         extent: Extent,
         limits: PartLimits,
-        go_on: &dyn Fn() -> bool,
+        go_on: &(dyn Fn() -> bool + Sync),
     ) -> io::Result<Partial> {
         assert!(self.schema.is_compatible(records.schema()), "a question about `{}`", self.schema.name());
         let Extent { from, to, before } = extent;

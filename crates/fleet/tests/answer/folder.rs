@@ -6,7 +6,9 @@ use queuescope_fleet::answer::{Asked, Extent, Merging, Partial, Texts};
 use queuescope_log::{Log, Number};
 use queuescope_recording::query::{Held, PartLimits, Records};
 use queuescope_wire::{ByteCount, Distinct};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Records that are appended at once.
 const BATCH: u64 = 8192;
@@ -132,6 +134,23 @@ fn records_that_left_memory_are_read_from_the_folder() {
         let extent = Extent { before, ..Extent::default() };
         let part = answer(&of_all, Records::Held(&held), extent, ENOUGH);
         assert_eq!(total(&of_all, &part), expected(0..before.unwrap_or(count)));
+    }
+}
+
+#[test]
+fn an_answer_from_a_folder_ends_when_it_is_no_longer_wanted() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let recorder = recorder(folder.path());
+    fill(&recorder);
+    for asked in [asked(""), asked("slot")] {
+        // At once, and after some batches.
+        for wanted in [0, 3] {
+            let looks = AtomicUsize::new(0);
+            let go_on = || looks.fetch_add(1, Ordering::Relaxed) < wanted;
+            let ended = asked.evaluate(Records::Recorder(&recorder), Extent::default(), ENOUGH, &go_on);
+            assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Interrupted));
+            assert_eq!(looks.into_inner(), wanted + 1, "nothing is read once it is over");
+        }
     }
 }
 

@@ -2,14 +2,15 @@
 
 use super::held::{Collect, Held, Question, Seen, in_passes, seen};
 use super::show::whole;
-use queuescope_archive::{ArchiveQuery, End, Recorder};
+use queuescope_archive::{ArchiveQuery, End, FolderError, KeySink, Recorder, Sources};
 use queuescope_ingest::notes::noted;
 use queuescope_log::{
-    AttributeId, Dnf, FilterId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Log, PartState, Schema,
-    Snapshot,
+    AttributeId, Dnf, FilterId, Folding, Function, Group, GroupKey, GroupPart, Grouping, KeyBatch, Log, PartState,
+    Schema, Selected, Snapshot,
 };
 use queuescope_wire::ByteCount;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 /// Records between two looks at whether to go on.
@@ -83,7 +84,7 @@ pub fn parts(
     records: Records<'_>,
     question: PartQuestion<'_>,
     limits: PartLimits,
-    go_on: &dyn Fn() -> bool,
+    go_on: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<Parts> {
     let functions: Vec<_> = question.functions.iter().cloned().chain([Function::Count]).collect();
     let mut needed: Vec<_> = question.keys.iter().map(GroupKey::attribute).collect();
@@ -166,7 +167,7 @@ struct Reading<'a> {
     question: PartQuestion<'a>,
     functions: &'a [Function],
     needed: &'a [AttributeId],
-    go_on: &'a dyn Fn() -> bool,
+    go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Reading<'_> {
@@ -178,6 +179,11 @@ impl Reading<'_> {
             return held.collect(question, end, self.functions, new);
         }
         let before = before.unwrap_or(u64::MAX);
+        if let Records::Recorder(recorder) = self.records
+            && self.functions.iter().all(|function| function.is_of_any_order(recorder.log().schema()))
+        {
+            return self.batches(recorder, before, new);
+        }
         let (mut collection, mut added, mut stopped) = (new(1), 0u64, false);
         let mut add = |position: u64, record: &[u8]| {
             added += 1;
@@ -213,16 +219,61 @@ impl Reading<'_> {
             }
             Records::Recorder(recorder) => {
                 let ask = ArchiveQuery { expression, from, to, needed: self.needed };
-                let sources = recorder.each(ask, &mut add);
-                let gone = sources.as_ref().map_or(0, |sources| sources.removed + sources.lost);
-                // The folder has some of the records in memory, too.
-                Seen { records: Some(before.saturating_sub(gone)), ..seen(sources) }
+                seen_before(before, recorder.each(ask, &mut add))
             }
             Records::Held(held) => held.each_at(question, &mut |position, record| Ok(add(position, record)))?,
         };
         if stopped {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "the answer is no longer wanted"));
+            return Err(unwanted());
         }
         Ok((collection, seen))
     }
+    /// Collects the records of a log and its folder before a position, batch by batch.
+    fn batches<C: Collect>(
+        &self,
+        recorder: &Recorder,
+        before: u64,
+        new: &dyn Fn(usize) -> C,
+    ) -> io::Result<(C, Seen)> {
+        let PartQuestion { expression, from, to, .. } = self.question;
+        let ask = ArchiveQuery { expression, from, to, needed: self.needed };
+        let watched = || Watched { collection: new(1), go_on: self.go_on, stopped: false };
+        // On one thread: the host has other work.
+        let (watched, sources) = recorder.keys(ask, before, NonZeroUsize::MIN, watched);
+        if watched.iter().any(|watched| watched.stopped) {
+            return Err(unwanted());
+        }
+        let collection = watched.into_iter().next().map_or_else(|| new(1), |watched| watched.collection);
+        Ok((collection, seen_before(before, sources)))
+    }
+}
+
+/// A collection that wants no more once the answer is not wanted.
+struct Watched<'a, C> {
+    collection: C,
+    go_on: &'a (dyn Fn() -> bool + Sync),
+    stopped: bool,
+}
+
+impl<C: Collect> KeySink for Watched<'_, C> {
+    fn add(&mut self, batch: &KeyBatch, selected: Selected<'_>) {
+        self.stopped = self.stopped || !(self.go_on)();
+        if !self.stopped {
+            self.collection.add(batch, selected);
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.stopped
+    }
+}
+
+/// What was read of the records before a position. The folder has some of the records in memory, too.
+fn seen_before(before: u64, sources: Result<Sources, FolderError>) -> Seen {
+    let gone = sources.as_ref().map_or(0, |sources| sources.removed + sources.lost);
+    Seen { records: Some(before.saturating_sub(gone)), ..seen(sources) }
+}
+
+fn unwanted() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "the answer is no longer wanted")
 }
