@@ -38,7 +38,7 @@ mod tests {
 
         #[test]
         fn no_float_is_nearer(sum in any::<u64>(), count in 1..=u64::from(u32::MAX)) {
-            let mean = super::value(Number::Unsigned(sum.into()), count.into());
+            let mean = value(Number::Unsigned(sum.into()), count.into());
             // Exactly: how far a float with this mantissa and exponent is from the quotient, times the count and a power of two.
             let distance = |float: f64| {
                 let bits = float.to_bits();
