@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use queuescope_log::{
     AttributeId, Folding, Function, Group, GroupKey, GroupPart, Grouping, Kind, Number, PartError, PartState, Schema,
-    State,
 };
 
 fn comparable() -> Vec<AttributeId> {
