@@ -264,7 +264,10 @@ GLOBAL u32 class_of(struct flow *flow)
 	return flow->queue < QUEUES ? FIRST + flow->queue : MICE;
 }
 
-/* The fate of a packet of data of a flow: NEXT, SHOT, or LATE, which is neither. */
+/* Besides NEXT and SHOT, the fate of a packet that goes to the class LATE. */
+#define DELAYED 3
+
+/* The fate of a packet of data of a flow. */
 GLOBAL int act(struct flow *flow, u32 is_real)
 {
 	u32 zero = 0;
@@ -304,7 +307,7 @@ GLOBAL int act(struct flow *flow, u32 is_real)
 		return NEXT;
 	}
 	count->delayed++;
-	return LATE;
+	return DELAYED;
 }
 
 /* The end of the slow start of a mouse, or of an ant that fills its share. Returns SHOT if that drops the packet. */
@@ -436,7 +439,7 @@ int p4air(struct __sk_buff *skb)
 		if (verdict == SHOT)
 			return SHOT;
 	}
-	class = verdict == LATE ? LATE : class_of(flow);
+	class = verdict == DELAYED ? LATE : class_of(flow);
 	return pass(skb, asked, class, NOTED | (flow->round & 3) << ROUND_AT | (counts->left[is_real ? class % CLASSES : 0] & LEFT), is_real);
 }
 

@@ -324,20 +324,18 @@ impl P4air {
         let halves = |value: u64| [value as u32, (value >> 32) as u32];
         let ([until, until_above], [time, time_above]) = (halves(until.0), halves(packet_time));
         let [delay_based, loss_delay, loss_based, model_based] = params.actions.map(P4airAction::number);
+        let flags = [u32::from(*framed), u32::from(params.each)];
+        // `struct config` of `bpf/p4air.h`.
+        #[rustfmt::skip]
         let words = [
-            [*namespace, *index, until, until_above, time, time_above],
-            [
-                handle.into(),
-                u32::from(shaper::FIRST_CLASS),
-                u32::from(*framed),
-                u32::from(params.each),
-                ticks,
-                params.slack,
-            ],
-            [delay_based, loss_delay, loss_based, model_based, 0, 0],
+            *namespace, *index,
+            until, until_above,
+            time, time_above,
+            handle.into(), u32::from(shaper::FIRST_CLASS),
+            flags[0], flags[1],
+            ticks, params.slack,
+            delay_based, loss_delay, loss_based, model_based,
         ];
-        let [[a, b, c, d, e, f], [g, h, i, j, k, l], [m, n, o, p, ..]] = words;
-        let words = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
         let mut config: Array<&mut MapData, [u32; 16]> = of(self.bpf.map_mut("config"))?;
         config.set(0, words, 0).map_err(|why| refused("configure P4air", &why))
     }

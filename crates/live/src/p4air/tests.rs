@@ -320,17 +320,7 @@ fn a_window_is_lowered_by_the_scale_of_the_handshake_and_the_checksum_stays_righ
             let options = [2, 4, 5, 0xb4, 1, 1, 3, 3, scale, 1, 1, 1];
             run(&mut p4air, "acks", &frame(true, SYN | ACK, 65_000, &options, 0));
         }
-        // A round trip of 20 ms, in which the flow's share is 30 packets.
-        let since = now();
-        while now() < since.saturating_add(Nanos(20_000_000)) {
-            std::thread::yield_now();
-        }
-        run(&mut p4air, "p4air", &frame(false, ACK, 1000, &[], 0));
-        let data = frame(false, ACK, 1000, &[], 1448);
-        while p4air.counters().expect("it can").above_share == 0 {
-            assert!(now() < since.saturating_add(Nanos(60_000_000_000)), "the flow never sends more than its share");
-            (0..100).for_each(|_| drop(run(&mut p4air, "p4air", &data)));
-        }
+        send_above_share(&mut p4air);
         let ack = frame(true, ACK, 60_001, &[], 0);
         assert_eq!(tcp_sum(&ack), 0xffff);
         let (verdict, after) = run(&mut p4air, "acks", &ack);
@@ -348,6 +338,43 @@ fn a_window_is_lowered_by_the_scale_of_the_handshake_and_the_checksum_stays_righ
             }
             (false, _) => assert_eq!((counters.would_lower, after == ack), (1, true)),
             (true, None) => assert_eq!((counters.unscaled, after == ack), (1, true)),
+        }
+    }
+}
+
+/// Ends the handshake of a flow that has begun after 20 ms, in which its share is 30 packets, and sends more. Returns how many packets were dropped.
+fn send_above_share(p4air: &mut P4air) -> u64 {
+    let since = now();
+    while now() < since.saturating_add(Nanos(20_000_000)) {
+        std::thread::yield_now();
+    }
+    run(p4air, "p4air", &frame(false, ACK, 1000, &[], 0));
+    let data = frame(false, ACK, 1000, &[], 1448);
+    let mut dropped = 0;
+    while p4air.counters().expect("it can").above_share == 0 {
+        assert!(now() < since.saturating_add(Nanos(60_000_000_000)), "the flow never sends more than its share");
+        dropped += (0..100).filter(|_| run(p4air, "p4air", &data).0 == SHOT).count() as u64;
+    }
+    dropped
+}
+
+#[test]
+fn packets_above_the_share_are_dropped_or_delayed_by_the_action() {
+    let test = "packets_above_the_share_are_dropped_or_delayed_by_the_action";
+    for action in [P4airAction::Drop, P4airAction::Delay, P4airAction::Nothing] {
+        let Some(mut p4air) = detached(test, true) else { return };
+        p4air.params.actions = [action; 4];
+        p4air.configure_for(shaper::HANDLE).expect("it can");
+        run(&mut p4air, "p4air", &frame(false, SYN, 1000, &[], 0));
+        let shots = send_above_share(&mut p4air);
+        let counters = p4air.counters().expect("it can");
+        let of_action = shots - counters.slow_start_share;
+        assert_eq!(shots, counters.dropped, "{counters:?}");
+        match action {
+            // The first packet above the share of each round trip.
+            P4airAction::Drop => assert_eq!((of_action, counters.delayed), (counters.above_share, 0)),
+            P4airAction::Delay => assert!(of_action == 0 && counters.delayed >= counters.above_share, "{counters:?}"),
+            _ => assert_eq!((of_action, counters.delayed), (0, 0)),
         }
     }
 }
