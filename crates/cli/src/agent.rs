@@ -66,7 +66,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome> {
         let network = network.map_err(|error| Error::Source(error.into()))?;
         let mut progress = |so_far: CaptureProgress| {
             shed.store(so_far.shed, Ordering::Relaxed);
-            // After the records: whoever reads it finds them.
+            // After the records, so that its readers find them.
             complete.fetch_max(so_far.complete.0, Ordering::Release);
         };
         let ended = live.to_folder(folder, Some(&mut progress));

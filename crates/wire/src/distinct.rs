@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 /// algorithms for HyperLogLog sketches" (2017, algorithm 6), which needs no correction for small counts.
 ///
 /// The state depends only on the set of values. So states can be joined in any order and any number of times, and the result is that of all values in one
-/// place. The hash is fixed, so that the states of several hosts can be joined; whoever knows it can choose values that falsify an estimate.
+/// place. The hash is fixed, so that the states of several hosts can be joined; a sender who knows it can choose values that falsify an estimate.
 ///
 /// ```
 /// use queuescope_wire::Distinct;

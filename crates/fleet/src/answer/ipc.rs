@@ -184,7 +184,7 @@ impl<'a> Frame<'a> {
 /// The length of each value of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
-    /// So many bytes: `FixedSizeBinary`.
+    /// This number of bytes: `FixedSizeBinary`.
     Bytes(usize),
     /// Each its own: `Binary`.
     Any,
@@ -201,7 +201,7 @@ impl Width {
 
 /// The values of a column.
 pub(super) enum Values<'a> {
-    /// Values of so many bytes.
+    /// Values of this number of bytes.
     Even(usize, &'a [u8]),
     /// Offsets of 4 bytes, one more than there are values, and the values.
     Uneven(&'a [u8], &'a [u8]),

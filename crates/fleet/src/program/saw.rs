@@ -22,7 +22,7 @@ pub struct AskedHosts {
 /// What hosts saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saw {
-    /// A host is asked if packets of it match this expression,
+    /// The question goes to a host if packets of it match this expression,
     pub expression: String,
     /// among those of this time before the moment of the run; none: the time of the run.
     pub last: Option<Nanos>,

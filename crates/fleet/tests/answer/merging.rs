@@ -111,7 +111,7 @@ fn distinct_values_of_many_hosts_are_those_of_one() {
         let mut merging = Merging::new(&asked);
         for host in 0..hosts {
             // Each host also has half of the records of the next.
-            let of_host = |n: &u128| n % hosts == host || (n % hosts == (host + 1) % hosts && n % 2 == 0);
+            let of_host = |n: &u128| n % hosts == host || (n % hosts == (host + 1) % hosts && n.is_multiple_of(2));
             let records: Vec<_> = (0..20_000).filter(of_host).map(record).collect();
             let part = answer(&asked, Records::Log(&log(&records)), Extent::default(), ENOUGH);
             let bytes = part.encode(&asked).expect("it can be written");

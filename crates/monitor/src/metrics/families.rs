@@ -161,7 +161,7 @@ fn registry(prefix: &'static str, read: impl Fn() -> Vec<MetricFamily> + Send + 
     registry
 }
 
-/// Reads families when they are asked for.
+/// Reads families for each request.
 struct Families(Box<dyn Fn() -> Vec<MetricFamily> + Send + Sync>);
 
 impl fmt::Debug for Families {
