@@ -32,10 +32,11 @@ class Far(Road):
 
     def __init__(self):
         super().__init__("rate", "10gbit", "burst", "1mb", "limit", "1mb", whole=False)
-        self.names.append("road-delay")
 
     def __enter__(self):
         super().__enter__()
+        self.names.append("road-delay")
+        run("ip", "netns", "add", self.names[-1])
         source, router, _, delay = self.names
         run("tc", "-n", router, "qdisc", "del", "dev", "near0", "root")
         run("ip", "-n", source, "link", "del", "s0")
@@ -107,7 +108,8 @@ def measure(seconds, rate, count, way):
         server = road.start("sink", "traffic", "serve", "--listen", "10.9.0.2:7000", "--json")
         time.sleep(0.5)
         sender = road.start("source", "traffic", "send", "10.9.0.2:7000", "--sizes", "100GB", "--periodic", "--every", "20ms",
-                            "--count", flows, "--congestion", ",".join(CONTROLS), "--for", f"{seconds * 2 + 30}s")
+                            "--count", flows, "--congestion", ",".join(CONTROLS), "--wait",
+                            f"{seconds * 2 + 60}s")
         time.sleep(1)
         if way == "hash":
             for port in sockets():

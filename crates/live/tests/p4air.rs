@@ -36,9 +36,8 @@ fn is_killed() {
 }
 
 fn ends(test: &str) -> Option<Ends> {
-    let ends = Ends::needing(&["namespaces", "btf", "tcx", "tp_btf"], "pfifo").map(|ends| {
+    let ends = Ends::needing(&["namespaces", "btf", "tcx", "tp_btf"], "pfifo").inspect(|ends| {
         ends.near.run(|| assert!(tc("qdisc del dev near0 root").0));
-        ends
     });
     ends.map_err(|why| println!("skipped: {test}: {why}")).ok()
 }
