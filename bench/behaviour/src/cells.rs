@@ -29,8 +29,6 @@ pub struct Flow {
     /// Its congestion control, or `udp`.
     pub control: &'static str,
     pub rtt_ms: u64,
-    /// Whether the queue marks its packets.
-    pub marked: bool,
     is_l4s: bool,
     is_ecn: bool,
     /// The rate of a constant-rate flow, in kb/s.
@@ -38,20 +36,25 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// How it behaves.
-    pub fn truth(&self) -> Behaviour {
+    /// How it behaves, with more marks than drops or without.
+    pub fn truth(&self, is_marked: bool) -> Behaviour {
         match self.control {
             "udp" => Behaviour::Unresponsive,
             "vegas" | "lola" => Behaviour::DelayBased,
             "bbr" | "bbr3" => Behaviour::ModelBased,
-            "dctcp" | "prague" if self.marked => Behaviour::Scalable,
+            "dctcp" | "prague" if is_marked => Behaviour::Scalable,
             _ => Behaviour::LossDriven,
         }
     }
 
-    /// Its finer kind, if it is loss-driven: the groups of the P4air paper, table I.
-    pub fn finer(&self) -> Option<FinerKind> {
-        (self.truth() == Behaviour::LossDriven).then_some(match self.control {
+    /// Whether its control needs ECN.
+    fn is_scalable(&self) -> bool {
+        matches!(self.control, "dctcp" | "prague")
+    }
+
+    /// Its finer kind, if it is loss-driven: the groups of P4air's paper, table I.
+    pub fn finer(&self, truth: Behaviour) -> Option<FinerKind> {
+        (truth == Behaviour::LossDriven).then_some(match self.control {
             "yeah" | "illinois" | "veno" | "westwood" => FinerKind::LossDelay,
             _ => FinerKind::LossBased,
         })
@@ -156,7 +159,7 @@ impl Plan {
             let scalable = matches!(control, "dctcp" | "prague");
             let is_ecn =
                 scalable || (marks && draws.below(3) == 0 && !matches!(control, "vegas" | "lola" | "bbr" | "bbr3"));
-            Flow { marked: marks && is_ecn, is_l4s, is_ecn, ..tcp(control, rtt_ms) }
+            Flow { is_l4s, is_ecn, ..tcp(control, rtt_ms) }
         };
         let flows = (0..count).map(|_| flow(draws)).collect();
         cell("AQM", megabits, 200, queue, flows)
@@ -176,7 +179,7 @@ impl Plan {
 }
 
 fn tcp(control: &'static str, rtt_ms: u64) -> Flow {
-    Flow { control, rtt_ms, marked: false, is_l4s: false, is_ecn: false, kbps: 0 }
+    Flow { control, rtt_ms, is_l4s: false, is_ecn: false, kbps: 0 }
 }
 
 /// Round-trip times that a flow runs, at least.
@@ -198,7 +201,9 @@ fn cell(kind: &'static str, megabits: u64, buffer: u64, queue: &str, flows: Vec<
             control => write!(
                 scenario,
                 "\n[[flows]]\ntcp = \"{control}\"\nrtt = \"{}ms\"\nspread = \"1s\"\necn = {}\nl4s = {}\n",
-                flow.rtt_ms, flow.is_ecn, flow.is_l4s
+                flow.rtt_ms,
+                flow.is_ecn || flow.is_scalable(),
+                flow.is_l4s
             ),
         };
     }

@@ -46,20 +46,56 @@ pub fn print(folder: &Path, set: Set, lines: &str) -> Result<()> {
                 short += 1;
                 continue;
             }
-            let truth = flow.truth();
+            let marks: u64 = rounds.rounds().map(|row| u64::from(row.marks)).sum();
+            let truth = flow.truth(marks > judgement.evidence.drops);
             let is_wrong = judgement.behaviour != truth && judgement.behaviour != Behaviour::TooLittleEvidence;
             if lines == "flows" || lines == "wrong" && is_wrong {
+                let e = &judgement.evidence;
                 println!(
-                    "{number} {nth} {} {} {} ms {} as {}: {:?}",
+                    "{number}.{nth} {} {} {}ms {} as {}: n{} share {:.2} w{:.0} var {:.2} drops {}/{} L{}x{:.2} r{:.2} g{:.2} ect {:.1}/{:.1} mr{:.2} M{}x{:.2} r{:.2} g{:.2} unc{} quiet{} b{:.1}/{:.1} q{:.1}ms busy{:.2} P{}@{:.0}~{:.2} ac{:.2}@{:.0} F{}@{:.1}s~{:.1} S{}x{:.2} up{:.2} dn{:.2}",
                     cell.kind,
                     flow.control,
                     flow.rtt_ms,
                     truth.name(),
                     judgement.behaviour.name(),
-                    judgement.evidence
+                    e.rounds,
+                    e.share,
+                    e.window,
+                    e.rate_variation,
+                    e.drops,
+                    e.drop_rounds,
+                    e.losses.episodes,
+                    e.losses.ratio,
+                    e.losses.reduced,
+                    e.losses.growth,
+                    e.capable,
+                    e.l4s,
+                    e.marked_rounds,
+                    e.marks.episodes,
+                    e.marks.ratio,
+                    e.marks.reduced,
+                    e.marks.growth,
+                    e.uncaused,
+                    e.quiet_rounds,
+                    e.backlog,
+                    e.high_backlog,
+                    e.high_sojourn.0 as f64 / 1e6,
+                    e.busy,
+                    e.pulses,
+                    e.pulse_period,
+                    e.pulse_regularity,
+                    e.periodicity,
+                    e.period,
+                    e.floors,
+                    e.floor_period.0 as f64 / 1e9,
+                    e.floor_regularity,
+                    e.surges,
+                    e.surge,
+                    e.quiet_rise,
+                    e.quiet_fall,
                 );
             }
-            all.push(Judged { kind: cell.kind, control: flow.control, truth, finer: flow.finer(), judgement });
+            all.push(Judged { kind: cell.kind, control: flow.control, truth, finer: flow.finer(truth), judgement });
         }
     }
     println!(

@@ -23,6 +23,10 @@ pub struct Evidence {
     pub drop_rounds: u32,
     /// How it answered losses.
     pub losses: Response,
+    /// Pairs of losses at least 18 rounds apart, and the median share of the window's growth between them that is in the last 6.
+    pub surges: u32,
+    /// That share.
+    pub surge: f64,
     /// The share of its packets that could be marked, the share with ECT(1), and the share of rounds with marks.
     pub capable: f64,
     /// The share of its packets with ECT(1).
@@ -33,9 +37,13 @@ pub struct Evidence {
     pub marks: Response,
     /// Reductions of the window by a tenth or more without a loss or mark before.
     pub uncaused: u32,
-    /// The longest time without a loss or mark, in rounds; the next three fields are of this time.
+    /// The longest time without a loss or mark, in rounds.
     pub quiet_rounds: u32,
-    /// Its own median backlog in the queue, in packets.
+    /// By how much its window grew and shrank in this time, each summed up, over its mean.
+    pub quiet_rise: f64,
+    /// By how much it shrank.
+    pub quiet_fall: f64,
+    /// Its own median backlog in the queue, in packets. This and the next three are of the last 100 rounds of this time.
     pub backlog: f64,
     /// Nine tenths of the rounds have at most this backlog of its own, in packets.
     pub high_backlog: f64,
@@ -56,8 +64,10 @@ pub struct Evidence {
     /// Times when the window fell by nearly half or more for some 200 ms, without a loss, and then returned at once: BBR measures the
     /// round-trip time so.
     pub floors: u32,
-    /// The mean time between them.
+    /// The median time between them.
     pub floor_period: Nanos,
+    /// The share of times between two that are BBR's: 5 or 10 s, and the time of the probe.
+    pub floor_regularity: f64,
 }
 
 /// How a flow answered losses or marks: the window of about three rounds after it had time to, over that before.
@@ -98,15 +108,18 @@ impl Evidence {
         self.rate_variation = series.rate_variation();
         (self.drops, self.drop_rounds) = series.drops();
         self.losses = series.response(false);
+        (self.surges, self.surge) = series.surge();
         self.marked_rounds = series.marked_rounds();
         self.marks = series.response(true);
         self.uncaused = series.uncaused();
         let quiet = series.quiet();
         (self.quiet_rounds, self.busy) = (quiet.rounds, quiet.busy);
+        (self.quiet_rise, self.quiet_fall) = (quiet.rise, quiet.fall);
         (self.backlog, self.high_backlog, self.high_sojourn) = (quiet.backlog, quiet.high_backlog, quiet.high_sojourn);
         let pulses = series.pulses();
         (self.pulses, self.pulse_period, self.pulse_regularity) = (pulses.count, pulses.period, pulses.regularity);
         (self.periodicity, self.period) = series.periodicity();
-        (self.floors, self.floor_period) = series.floors();
+        let (floors, period, regularity) = series.floors();
+        (self.floors, self.floor_period, self.floor_regularity) = (floors, Nanos((period * 1e9) as u64), regularity);
     }
 }

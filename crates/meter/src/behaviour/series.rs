@@ -22,6 +22,9 @@ pub(super) struct Series {
 #[derive(Debug, Default)]
 pub(super) struct Quiet {
     pub rounds: u32,
+    /// By how much the window grew and shrank in it, each summed up, over its mean.
+    pub rise: f64,
+    pub fall: f64,
     pub busy: f64,
     pub backlog: f64,
     pub high_backlog: f64,
@@ -41,6 +44,8 @@ const SLOW_START: usize = 20;
 const AFTER_LOSS: usize = 6;
 /// The least window, in packets, in which a relative change can be seen.
 const LEAST_WINDOW: f64 = 6.0;
+/// The end of a time without losses that is the steady state.
+const STEADY_ROUNDS: usize = 100;
 /// A smaller window after a loss, over the one before, is a reduction.
 const REDUCED: f64 = 0.93;
 
@@ -142,6 +147,24 @@ impl Series {
         }
     }
 
+    /// How much of a window's growth between two losses is in the last rounds before the second: the median, and the number of pairs of
+    /// losses that are far enough apart.
+    pub(super) fn surge(&self) -> (u32, f64) {
+        const LAST: usize = 6;
+        let (mut shares, mut last) = (Vec::new(), None::<usize>);
+        for number in (0..self.len()).filter(|number| self.rows[*number].drops > 0) {
+            let from = last.map(|last| last + (2.0 * self.rtt[last]).ceil() as usize + 1);
+            last = Some(number);
+            let Some(from) = from.filter(|from| from + 3 * LAST <= number) else { continue };
+            let (low, high) = (mean(&self.window[from..from + 3]), mean(&self.window[number - 1..=number]));
+            let before = mean(&self.window[number - LAST - 2..number - LAST]);
+            if low >= LEAST_WINDOW && high >= 1.08 * low {
+                shares.push((high - before) / (high - low));
+            }
+        }
+        (shares.len() as u32, quantile(&shares, 0.5))
+    }
+
     /// Reductions of the window without a cause before.
     pub(super) fn uncaused(&self) -> u32 {
         let (mut count, mut at) = (0, 3);
@@ -176,14 +199,17 @@ impl Series {
         }
         // What follows a loss is its answer, not the steady state.
         let settled = best.start + (best.len() / 4).min(12);
-        let rows = &self.rows[settled..best.end];
+        let rows = &self.rows[settled.max(best.end.saturating_sub(STEADY_ROUNDS))..best.end];
         if rows.is_empty() {
             return Quiet::default();
         }
+        let (rise, fall) = changes(&self.window[settled..best.end]);
         let backlogs: Vec<f64> = rows.iter().map(|row| row.backlog(self.length) / self.size).collect();
         let sojourns: Vec<f64> = rows.iter().map(Round::sojourn).collect();
         Quiet {
-            rounds: rows.len() as u32,
+            rounds: (best.end - settled) as u32,
+            rise,
+            fall,
             busy: rows.iter().filter(|row| row.packets > 0 && row.least_sojourn > 0).count() as f64 / rows.len() as f64,
             backlog: quantile(&backlogs, 0.5),
             high_backlog: quantile(&backlogs, 0.9),
@@ -191,27 +217,29 @@ impl Series {
         }
     }
 
-    /// Pulses: a steady rate, a round or two above it, then some below it.
+    /// Pulses: a steady rate without losses, a step above it, and within some round trips a fall below it. Losses that the step causes
+    /// may be part of it.
     pub(super) fn pulses(&self) -> Pulses {
-        const CHANGE: f64 = 0.09;
-        let (mut found, mut at) = (Vec::new(), 4);
-        while at + 6 < self.len() {
-            let base = quantile(&self.rate[at - 4..at], 0.5);
-            let steady = self.rate[at - 3..at].iter().all(|rate| (rate - base).abs() <= CHANGE.max(1.5 / base) * base);
-            let up = |number: usize| self.rate[number] >= base * (1.0 + CHANGE) && self.rate[number] >= base + 3.0;
-            let down = |number: &usize| self.rate[*number] <= base * (1.0 - CHANGE) && self.rate[*number] <= base - 3.0;
-            if base < LEAST_WINDOW || !steady || !up(at) || !self.is_quiet(at, at + 4) {
+        const STEADY: f64 = 0.06;
+        const UP: f64 = 1.11;
+        const DOWN: f64 = 0.92;
+        let (mut found, mut at) = (Vec::new(), 5);
+        while at + 4 < self.len() {
+            let base = quantile(&self.rate[at - 5..at], 0.5);
+            let noise = (STEADY * base).max(1.5);
+            let steady = self.rate[at - 4..at].iter().all(|rate| (rate - base).abs() <= noise);
+            let up = |number: usize| self.rate[number] >= (base * UP).max(base + 3.0);
+            let down = |number: &usize| self.rate[*number] <= (base * DOWN).min(base - 3.0);
+            if base < LEAST_WINDOW || !steady || !up(at) || !self.is_quiet(at - 1, at - 1) {
                 at += 1;
                 continue;
             }
-            let fall = (at + 1..at + 5).find(down);
-            let back = fall.and_then(|fall| (fall + 1..(fall + 4).min(self.len())).find(|number| !down(number)));
-            match back {
-                Some(back) => {
-                    found.push(at);
-                    at = back;
-                }
-                None => at += 1,
+            let fall = (at + 1..(at + 9).min(self.len())).find(down);
+            if let Some(fall) = fall {
+                found.push(at);
+                at = fall + 1;
+            } else {
+                at += 1;
             }
         }
         let distances: Vec<f64> = found.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
@@ -248,14 +276,16 @@ impl Series {
         best.map_or((0.0, 0.0), |lag| (all[lag], lag as f64))
     }
 
-    /// Floors of the window, and the mean time between them.
-    pub(super) fn floors(&self) -> (u32, Nanos) {
+    /// Floors of the window, the median time between them in seconds, and the share of such times that are a timer of BBR.
+    pub(super) fn floors(&self) -> (u32, f64, f64) {
         let (mut found, mut at) = (Vec::<usize>::new(), 8);
         let millis = |rounds: usize| rounds as u64 * self.length.0 / 1_000_000;
         while at + 4 < self.len() {
             let base = quantile(&self.window[at - 8..at - 1], 0.5);
             let low = |number: &usize| self.window[*number] <= 0.62 * base;
-            let is_start = base >= 2.0 * LEAST_WINDOW && low(&at) && self.is_quiet(at, at);
+            // Packets that come in bursts make windows of single rounds uneven.
+            let steady = self.window[at - 6..at].iter().all(|window| (0.75 * base..1.4 * base).contains(window));
+            let is_start = base >= 2.0 * LEAST_WINDOW && low(&at) && steady && self.is_quiet(at, at);
             let end = is_start.then(|| (at + 1..self.len()).find(|number| !low(number))).flatten();
             let Some(end) = end else {
                 at += 1;
@@ -272,14 +302,26 @@ impl Series {
             }
             at = end + 1;
         }
-        let period = match (found.first(), found.last()) {
-            (Some(first), Some(last)) if found.len() > 1 => {
-                (last - first) as u64 * self.length.0 / (found.len() as u64 - 1)
-            }
-            _ => 0,
+        let seconds = self.length.as_secs_f64();
+        let distances: Vec<f64> = found.windows(2).map(|pair| (pair[1] - pair[0]) as f64 * seconds).collect();
+        // 5 or 10 s, some 200 ms for the probe and a round trip, or two such times.
+        let is_timer = |distance: f64| {
+            [5.0, 10.0, 15.2].into_iter().any(|timer| (timer..timer + 0.6 + seconds).contains(&distance))
         };
-        (found.len() as u32, Nanos(period))
+        (found.len() as u32, quantile(&distances, 0.5), part(&distances, is_timer))
     }
+}
+
+/// By how much values grow and shrink from five to the next five, each summed up, over their mean.
+fn changes(values: &[f64]) -> (f64, f64) {
+    let means: Vec<f64> = values.chunks_exact(5).map(mean).collect();
+    let (mut rise, mut fall) = (0.0, 0.0);
+    for pair in means.windows(2) {
+        rise += (pair[1] - pair[0]).max(0.0);
+        fall += (pair[0] - pair[1]).max(0.0);
+    }
+    let whole = mean(values).max(1e-9);
+    (rise / whole, fall / whole)
 }
 
 fn mean(values: &[f64]) -> f64 {
