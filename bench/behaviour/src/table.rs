@@ -52,7 +52,7 @@ pub fn print(folder: &Path, set: Set, lines: &str) -> Result<()> {
             if lines == "flows" || lines == "wrong" && is_wrong {
                 let e = &judgement.evidence;
                 println!(
-                    "{number}.{nth} {} {} {}ms {} as {}: n{} share {:.2} w{:.0} var {:.2} drops {}/{} L{}x{:.2} r{:.2} g{:.2} ect {:.1}/{:.1} mr{:.2} M{}x{:.2} r{:.2} g{:.2} unc{} quiet{} b{:.1}/{:.1} q{:.1}ms busy{:.2} P{}@{:.0}~{:.2} ac{:.2}@{:.0} F{}@{:.1}s~{:.1} S{}x{:.2} up{:.2} dn{:.2}",
+                    "{number}.{nth} {} {} {}ms {} as {}: n{} share {:.2} w{:.0} var {:.2} drops {}/{} L{}x{:.2} r{:.2} g{:.2} ect {:.1}/{:.1} mr{:.2} M{}x{:.2} r{:.2} g{:.2} unc{} quiet{} b{:.1}/{:.1} q{:.1}ms busy{:.2} P{}@{:.0}~{:.2} ac{:.2}@{:.0} F{}@{:.1}s~{:.1} S{}x{:.2} up{:.2} dn{:.2} D{:.2}r{:.2} MD{:.2}r{:.2} LB{:.1} LD{:.1}ms",
                     cell.kind,
                     flow.control,
                     flow.rtt_ms,
@@ -93,6 +93,12 @@ pub fn print(folder: &Path, set: Set, lines: &str) -> Result<()> {
                     e.surge,
                     e.quiet_rise,
                     e.quiet_fall,
+                    e.losses.dip,
+                    e.losses.dipped,
+                    e.marks.dip,
+                    e.marks.dipped,
+                    e.loss_backlog,
+                    e.loss_delay.0 as f64 / 1e6,
                 );
             }
             all.push(Judged { kind: cell.kind, control: flow.control, truth, finer: flow.finer(truth), judgement });

@@ -23,6 +23,10 @@ pub struct Evidence {
     pub drop_rounds: u32,
     /// How it answered losses.
     pub losses: Response,
+    /// Its own median backlog in rounds with losses, in packets, and the delay there.
+    pub loss_backlog: f64,
+    /// The median of the longest delays of rounds with losses.
+    pub loss_delay: Nanos,
     /// Pairs of losses at least 18 rounds apart, and the median share of the window's growth between them that is in the last 6.
     pub surges: u32,
     /// That share.
@@ -79,6 +83,10 @@ pub struct Response {
     pub ratio: f64,
     /// The share of episodes with a window of at most 93 % of that before.
     pub reduced: f64,
+    /// The lowest window of two rounds after an episode, over that before: the median.
+    pub dip: f64,
+    /// The share of episodes with a dip to at most 93 %.
+    pub dipped: f64,
     /// By how much the window grew from each reduction to the next loss or mark: the geometric mean.
     pub growth: f64,
 }
@@ -108,6 +116,8 @@ impl Evidence {
         self.rate_variation = series.rate_variation();
         (self.drops, self.drop_rounds) = series.drops();
         self.losses = series.response(false);
+        let (backlog, delay) = series.at_losses();
+        (self.loss_backlog, self.loss_delay) = (backlog, Nanos(delay as u64));
         (self.surges, self.surge) = series.surge();
         self.marked_rounds = series.marked_rounds();
         self.marks = series.response(true);

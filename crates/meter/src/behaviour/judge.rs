@@ -102,7 +102,11 @@ impl Evidence {
     fn is_loss_driven(&self) -> bool {
         // Two losses are enough if each halves the window, as nothing else does.
         let two = answers(&self.losses, 2, 0.8) && self.losses.ratio >= 0.25 && self.losses.growth < 4.0;
-        let losses = two || answers(&self.losses, 3, 0.85) || answers(&self.losses, 8, 0.95);
+        let losses = self.grows_to_its_loss()
+            || self.dips_after_losses()
+            || two
+            || answers(&self.losses, 3, 0.85)
+            || answers(&self.losses, 8, 0.95);
         let marks = answers(&self.marks, 5, 0.82) && self.l4s < 0.5;
         // A short window is as short because of losses, whatever the control.
         let is_wide = self.window >= 10.0 && (self.high_backlog > 8.0 || self.backlog < 0.7 || self.window >= 25.0);
@@ -110,6 +114,21 @@ impl Evidence {
         // What looks like a probe of BBR is a doubt, where it takes several round trips.
         let is_doubtful = self.pulses >= 8 || self.floors >= self.least_floors() || is_steady;
         (losses || marks) && is_wide && !is_doubtful && !self.has_pulses() && !self.ignores_losses()
+    }
+
+    /// One loss is enough if it cut the window, and the flow then grew for long, without ever shrinking, far beyond the backlog of a
+    /// delay-based one.
+    fn grows_to_its_loss(&self) -> bool {
+        let cut = self.losses.episodes >= 1 && self.losses.reduced >= 0.99 && (0.3..0.8).contains(&self.losses.ratio);
+        let grew = self.quiet_rounds >= 150 && self.quiet_rise >= 0.12 && self.quiet_fall <= 0.1 * self.quiet_rise;
+        cut && grew && self.uncaused <= 1 && self.backlog >= 12.0 && self.busy >= 0.9
+    }
+
+    /// Controls that come back within some round trips, such as BIC, still send less for a moment.
+    fn dips_after_losses(&self) -> bool {
+        let dips = self.losses.episodes >= 6 && self.losses.dipped >= 0.85 && self.losses.dip <= 0.88;
+        let is_calm = self.rate_variation <= 0.16 && self.pulses <= 1 && self.drop_rounds * 5 <= self.rounds;
+        dips && is_calm && self.losses.growth >= 1.03
     }
 
     /// Its own backlog stays short without losses, although the link is busy; or its window shrinks without a loss.

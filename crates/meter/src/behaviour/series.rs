@@ -112,7 +112,7 @@ impl Series {
     /// How the window answers losses, or marks. Episodes with the other kind nearby count for losses only.
     pub(super) fn response(&self, marks: bool) -> Response {
         let is_cause = |row: &Round| if marks { row.marks > 0 } else { row.drops > 0 };
-        let (mut ratios, mut growths, mut after_last) = (Vec::new(), Vec::new(), None::<f64>);
+        let (mut ratios, mut growths, mut dips, mut after_last) = (Vec::new(), Vec::new(), Vec::new(), None::<f64>);
         let mut at = 0;
         while let Some(first) = (at..self.len()).find(|number| is_cause(&self.rows[*number])) {
             let mut last = first;
@@ -137,14 +137,26 @@ impl Series {
                 continue;
             }
             ratios.push(libm::log(then / before));
+            let pairs = self.window[last + self.rtt[last] as usize..after + 2].windows(2).map(mean);
+            dips.push(pairs.fold(f64::MAX, f64::min).max(0.5) / before);
             after_last = Some(then);
         }
         Response {
             episodes: ratios.len() as u32,
             ratio: if ratios.is_empty() { 1.0 } else { libm::exp(mean(&ratios)) },
+            dip: if dips.is_empty() { 1.0 } else { quantile(&dips, 0.5) },
+            dipped: part(&dips, |dip| dip <= REDUCED),
             reduced: part(&ratios, |ratio| libm::exp(ratio) <= REDUCED),
             growth: if growths.is_empty() { 1.0 } else { libm::exp(mean(&growths)) },
         }
+    }
+
+    /// The flow's own median backlog, in packets, and the delay of its packets, in ns, in rounds with losses.
+    pub(super) fn at_losses(&self) -> (f64, f64) {
+        let lossy = || self.rows.iter().filter(|row| row.drops > 0 && row.packets > 0);
+        let backlogs: Vec<f64> = lossy().map(|row| row.backlog(self.length) / self.size).collect();
+        let sojourns: Vec<f64> = lossy().map(|row| f64::from(row.most_sojourn) * 1024.0).collect();
+        (quantile(&backlogs, 0.5), quantile(&sojourns, 0.5))
     }
 
     /// How much of a window's growth between two losses is in the last rounds before the second: the median, and the number of pairs of
