@@ -67,6 +67,8 @@ fn reported(judgement: &Judgement) -> FlowBehaviour {
         episodes: response.episodes,
         ratio: response.ratio,
         reduced_share: response.reduced,
+        dip: response.dip,
+        dipped_share: response.dipped,
         growth: response.growth,
     };
     FlowBehaviour {
@@ -79,12 +81,18 @@ fn reported(judgement: &Judgement) -> FlowBehaviour {
         drops: evidence.drops,
         drop_round_trips: evidence.drop_rounds,
         after_drops: reaction(&evidence.losses),
+        drop_backlog_packets: evidence.loss_backlog,
+        drop_delay_ns: evidence.loss_delay.0,
+        surges: evidence.surges,
+        surge: evidence.surge,
         ecn_share: evidence.capable,
         l4s_share: evidence.l4s,
         marked_share: evidence.marked_rounds,
         after_marks: reaction(&evidence.marks),
         uncaused_reductions: evidence.uncaused,
         quiet_round_trips: evidence.quiet_rounds,
+        quiet_rise: evidence.quiet_rise,
+        quiet_fall: evidence.quiet_fall,
         backlog_packets: evidence.backlog,
         high_backlog_packets: evidence.high_backlog,
         high_delay_ns: evidence.high_sojourn.0,
@@ -96,5 +104,6 @@ fn reported(judgement: &Judgement) -> FlowBehaviour {
         period: evidence.period,
         floors: evidence.floors,
         floor_period_ns: evidence.floor_period.0,
+        floor_regularity: evidence.floor_regularity,
     }
 }

@@ -23,6 +23,14 @@ pub struct FlowBehaviour {
     pub drop_round_trips: u32,
     /// How it answered drops.
     pub after_drops: Reaction,
+    /// Its own median backlog in round trips with drops, in packets.
+    pub drop_backlog_packets: f64,
+    /// The median of the longest delays of round trips with drops.
+    pub drop_delay_ns: u64,
+    /// Pairs of drops at least 18 round trips apart, and the median share of the window's growth between them that is in the last 6.
+    pub surges: u32,
+    /// That share.
+    pub surge: f64,
     /// The share of its packets that were ECN-capable.
     pub ecn_share: f64,
     /// The share of its packets with ECT(1), as L4S has.
@@ -33,9 +41,13 @@ pub struct FlowBehaviour {
     pub after_marks: Reaction,
     /// Reductions of its window by a tenth or more without a drop or a mark.
     pub uncaused_reductions: u32,
-    /// The longest time without drops and marks, in round trips. The next four fields are of this time.
+    /// The longest time without drops and marks, in round trips.
     pub quiet_round_trips: u32,
-    /// Its own median backlog, in packets.
+    /// By how much its window grew and shrank in this time, each summed up, over its mean.
+    pub quiet_rise: f64,
+    /// By how much it shrank.
+    pub quiet_fall: f64,
+    /// Its own median backlog, in packets. This and the next three fields are of the last 100 round trips of this time.
     pub backlog_packets: f64,
     /// The backlog of its own that nine tenths of the round trips stay below, in packets.
     pub high_backlog_packets: f64,
@@ -55,8 +67,10 @@ pub struct FlowBehaviour {
     pub period: f64,
     /// Times when its window fell for some 200 ms and returned at once, as BBR's does to measure the round-trip time.
     pub floors: u32,
-    /// Their mean distance; 0 if there are fewer than two.
+    /// Their median distance; 0 if there are fewer than two.
     pub floor_period_ns: u64,
+    /// The share of distances that are timers of BBR: 5 or 10 s, and the time of the probe.
+    pub floor_regularity: f64,
 }
 
 /// What a flow's window did after drops, or after marks.
@@ -68,6 +82,10 @@ pub struct Reaction {
     pub ratio: f64,
     /// The share of episodes with a reduction by 7 % or more.
     pub reduced_share: f64,
+    /// The lowest window after an episode, over that before: the median; 1 without episodes.
+    pub dip: f64,
+    /// The share of episodes with a dip of 7 % or more.
+    pub dipped_share: f64,
     /// The geometric mean of the growth from a reduction to the next drop or mark; 1 if there is none.
     pub growth: f64,
 }
