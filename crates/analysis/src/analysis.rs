@@ -10,6 +10,7 @@ mod watcher;
 
 use crate::analysis::found::{Counts, FoundBurst, Meters};
 use crate::analysis::lane::{Passing, SketchLane};
+use crate::behaviour::{BehaviourMeter, not_judged};
 use crate::delays::DelayCounts;
 pub use params::{ALPHA, AnalysisParams, DEPARTURES, MOST_BURSTS, Scale, SketchOptions};
 use queuescope_ingest::records::{as_departure, without_flow};
@@ -67,6 +68,7 @@ pub struct Analysis<D: FlowIndex, W> {
     /// Fewer bytes of a flow in a window cannot be a jump: a hundredth of what the link sends.
     least_ramp: u64,
     worst: Option<WorstMeter<D::Key>>,
+    behaviours: Option<BehaviourMeter<D::Key>>,
     watcher: W,
     counts: Counts,
     delays: DelayCounts,
@@ -115,6 +117,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         };
         let culprits = |level| if level == 0 { MOST_CULPRITS } else { MOST_COARSER_CULPRITS };
         let most_culprits: Vec<_> = (0..count).map(culprits).collect();
+        let is_judged = not_judged(params.not_judged, &index.granularities()).is_none();
         Ok(Self {
             index,
             era: 1,
@@ -140,6 +143,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
             ramps: Ramps::new(params.sketch.window),
             least_ramp: params.least_ramp(params.sketch.window),
             worst: params.details.then(|| WorstMeter::new(params.tau.value())),
+            behaviours: is_judged.then(BehaviourMeter::new),
             watcher,
             counts: Counts::default(),
             delays: DelayCounts::default(),
@@ -192,12 +196,16 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     fn free_flows(&mut self, before: Nanos) {
         self.era = self.era.checked_add(1).expect("flows were freed fewer than 2^32 times");
         let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
+        let behaviours = &mut self.behaviours;
         self.index.expire(before, |level, flow, key| {
             bursts.forget(level, flow, key);
             if level == 0 {
                 ramps.forget(flow);
                 if let Some(worst) = worst {
                     worst.forget(flow, key);
+                }
+                if let Some(behaviours) = behaviours {
+                    behaviours.forget(flow, key);
                 }
                 watcher.forget(flow);
             }
@@ -221,6 +229,7 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
             left_out: self.left_out + self.perhaps_left_out.len() as u64,
             picture: self.series.map(|series| series.finish(FLOWS_DRAWN)),
             bursts: self.kept,
+            behaviours: self.behaviours.map(|meter| meter.finish(&self.index)).unwrap_or_default(),
             index: self.index,
             levels: self.levels,
             sketch,
@@ -432,7 +441,11 @@ impl<D: FlowIndex, W: Watcher> Sink for Analysis<D, W> {
         if let Some(series) = &mut self.series {
             series.dropped(at, 1);
         }
-        self.watcher.dropped(dropped, self.index.project(0, dropped.packet.flow));
+        let flow = self.index.project(0, packet.flow);
+        if let Some(behaviours) = &mut self.behaviours {
+            behaviours.dropped(flow, enqueued.unwrap_or(at));
+        }
+        self.watcher.dropped(dropped, flow);
     }
 
     fn marked(&mut self, _packet: &Packet, reason: MarkReason, _now: Nanos) {
@@ -492,6 +505,9 @@ impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
         if self.params.pictures {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
             series.departed(index.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
+        }
+        if let Some(behaviours) = &mut self.behaviours {
+            behaviours.departed(self.flows[0], departure);
         }
         self.remember(departure);
         let (index, part) = (&self.index, Some(self.parts[0]));

@@ -236,7 +236,8 @@ impl Analyzer {
             return Err(Error::CaptureOnly { option });
         }
         let scale = Scale::from_rate(Some(self.rate));
-        let params = self.params(History::Departures(DEPARTURES), scale)?;
+        let mut params = self.params(History::Departures(DEPARTURES), scale)?;
+        params.not_judged = None;
         let mut analysis = Analysis::new(self.flows(), params, ())?;
         let mask = self.mask();
         let mut source = Source::of_departures("departures", self.rate);

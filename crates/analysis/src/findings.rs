@@ -2,6 +2,7 @@
 
 use crate::analysis::AnalysisParams;
 use crate::analysis::found::{Counts, FoundBurst, Meters};
+use crate::behaviour::not_judged;
 use crate::index::FlowIndex;
 use crate::show::Show;
 use crate::worst::{AT_MOST, Named, Worst};
@@ -12,7 +13,7 @@ use queuescope_ingest::{PacketFilter, Source};
 use queuescope_meter::{BurstCulprits, Picture, RateChange, Score, Share};
 use queuescope_report::format::duration;
 use queuescope_report::model;
-use queuescope_report::model::Skipped;
+use queuescope_report::model::{FlowBehaviour, Skipped};
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Backlog, ByteCount, Nanos, Rate};
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 pub struct Findings<D: FlowIndex> {
     pub(crate) index: D,
     pub(crate) levels: Vec<Meters>,
+    pub(crate) behaviours: BTreeMap<D::Key, FlowBehaviour>,
     pub(crate) sketch: ConQuest,
     pub(crate) scores: Vec<Score>,
     pub(crate) bursts: Vec<FoundBurst<D::Key>>,
@@ -71,7 +73,7 @@ impl<D: FlowIndex> Findings<D> {
         model::Report {
             totals: self.totals(&source),
             setup: self.setup(&names, &source),
-            culprits: namer.overall(&self.bursts, &self.levels),
+            culprits: namer.overall(&self.bursts, &self.levels, &self.behaviours),
             sketch: self.scores(&names[0]),
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
             bursts_omitted: self.left_out,
@@ -178,6 +180,7 @@ impl<D: FlowIndex> Findings<D> {
             input_filter: source.only.clone(),
             victims_filter: self.victims.as_ref().map(|victims| victims.text().to_owned()),
             show_filter: params.show.as_ref().map(|show| show.text().to_owned()),
+            behaviour: not_judged(params.not_judged, names).map(str::to_owned),
             sketch: model::SketchSetup {
                 snapshots: sketch.snapshots,
                 rows: sketch.rows,
@@ -248,7 +251,7 @@ impl<D: FlowIndex> Namer<'_, D> {
             bytes: burst.bytes,
             drops: burst.drops,
             culprits: blamed
-                .map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes, ramps(level)))
+                .map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes, ramps(level), None))
                 .collect(),
             groups: found.groups.clone(),
             worst: found.worst.as_ref().map(|worst| self.worst(worst)),
@@ -257,7 +260,12 @@ impl<D: FlowIndex> Namer<'_, D> {
     }
 
     /// The culprits over all bursts, from those of each.
-    fn overall(&self, bursts: &[FoundBurst<D::Key>], levels: &[Meters]) -> Vec<model::Culprits> {
+    fn overall(
+        &self,
+        bursts: &[FoundBurst<D::Key>],
+        levels: &[Meters],
+        behaviours: &BTreeMap<D::Key, FlowBehaviour>,
+    ) -> Vec<model::Culprits> {
         let total: u64 = bursts.iter().map(|found| found.burst.bytes).sum();
         let level = |(level, granularity): (usize, &String)| {
             let mut sums = BTreeMap::<&D::Key, Share>::new();
@@ -272,7 +280,10 @@ impl<D: FlowIndex> Namer<'_, D> {
             let blamed = || bursts.iter().map(|found| &found.burst.blamed[level]);
             let unlisted = blamed().map(|blamed| blamed.unlisted).sum();
             let error = unlisted + blamed().map(|blamed| blamed.error).sum::<u64>();
-            self.culprits(level, granularity, &BurstCulprits { top, flows, error, unlisted }, total, None)
+            // Flows are judged over the whole input, at the first granularity.
+            let behaviours = (level == 0).then_some(behaviours);
+            let blamed = BurstCulprits { top, flows, error, unlisted };
+            self.culprits(level, granularity, &blamed, total, None, behaviours)
         };
         self.names.iter().enumerate().map(level).collect()
     }
@@ -322,6 +333,7 @@ impl<D: FlowIndex> Namer<'_, D> {
         blamed: &BurstCulprits<D::Key>,
         total: u64,
         ramps: Option<&[(D::Key, RateChange)]>,
+        behaviours: Option<&BTreeMap<D::Key, FlowBehaviour>>,
     ) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let listed: Vec<_> = blamed.top.iter().filter(|(key, _)| self.lists(level, key)).collect();
@@ -344,6 +356,7 @@ impl<D: FlowIndex> Namer<'_, D> {
                 ramp: ramp(key),
                 new: jump(key) == Some(RateChange::New),
                 owner: None,
+                behaviour: behaviours.and_then(|all| all.get(key)).cloned(),
             })
             .collect();
         model::Culprits {

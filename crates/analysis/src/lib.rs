@@ -21,6 +21,7 @@
 
 mod analysis;
 mod analyzer;
+mod behaviour;
 mod delays;
 mod findings;
 mod index;

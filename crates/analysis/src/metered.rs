@@ -164,6 +164,7 @@ impl<W: Watcher> Metered<W> {
         }
         // The link knows the backlog of its queue, but not how much of it the chosen packets are.
         params.backlog_is_known = asked.chosen.is_none();
+        params.not_judged = None;
         Ok(Self {
             link,
             name: here.name.clone(),

@@ -112,8 +112,9 @@ fn aqm(option: &'static str, text: &str) -> Result<Aqm> {
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
     let analysis_options = options(&args.keys, &args.question, &args.sketch, &args.output);
-    let params =
+    let mut params =
         analysis_options.params(Unknown::OF_TABLE, history, None, Scale::from_rate(None)).map_err(analysis_error)?;
+    params.not_judged = None;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
     let source = source::table(opened, &mut analysis)?;
     Ok(finish(analysis, source))

@@ -41,6 +41,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let survey = captures.survey(&mut update)?;
     params.order_tolerance = survey.tolerance();
     params.history = history(survey.disorder());
+    params.not_judged = None;
     // Signals end the process until here, as there is nothing to keep yet.
     let stop = queued::stop(&args.queued)?;
     let log = queued::open(&args.queued)?;

@@ -18,7 +18,9 @@
 //! - [`group()`]: the few keys that explain a burst when no single flow does.
 //! - [`tap`]: departures of a router from captures before and behind it.
 //! - [`DistinctFlows`]: the number of flows, exact while it is small.
+//! - [`Behaviours`]: which kind of congestion control each heavy flow has.
 
+mod behaviour;
 mod burst_flow_sums;
 mod bursts;
 mod culprits;
@@ -41,6 +43,10 @@ pub mod tap;
 mod tau;
 mod window_sums;
 
+pub use behaviour::{
+    Behaviour, BehaviourParams, BehaviourStats, Behaviours, Evidence, FinerKind, FlowRounds, Judgement, ROUNDS,
+    Response, Round,
+};
 pub use burst_flow_sums::{BurstCulprits, BurstFlowSums, BurstFlows};
 pub use bursts::{Burst, BurstFollower, BurstTracker, DetailedDeparture, HeldDepartures};
 pub use culprits::{Amount, Culprits, Departed, Dropped, LogError, OnLink, QueueLog, QueueSnapshot, Ranking, Victims};

@@ -1,5 +1,6 @@
 //! All integration tests of the crate, in one binary.
 
+mod behaviour;
 mod culprits;
 #[path = "culprits/reference.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

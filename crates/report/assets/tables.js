@@ -37,6 +37,21 @@ function growth({ ramp, new: fresh }) {
   return [fresh ? 'new' : null, factor === null ? null : `ramped ${factor}x`].filter(Boolean).join(', ');
 }
 
+/** How a flow behaves, with the most telling numbers as a hint; nothing if it is unknown. */
+function behaviourNote({ behaviour: found }) {
+  if (!found) return null;
+  const { after_drops: drops, after_marks: marks } = found;
+  const parts = [
+    `${count(found.round_trips)} round trips`,
+    drops.episodes ? `window after drops ${percent(drops.ratio)} of before, ${count(drops.episodes)} times` : null,
+    marks.episodes ? `after marks ${percent(marks.ratio)}, ${count(marks.episodes)} times` : null,
+    found.pulses ? plural(found.pulses, 'pulse') : null,
+    found.floors ? plural(found.floors, 'floor') : null,
+    `own backlog ${found.backlog_packets.toFixed(1)} packets`,
+  ];
+  return el('small', { class: 'behaviour', title: parts.filter(Boolean).join('; ') }, ` ${found.name}`);
+}
+
 // Keeps its value when another burst is chosen.
 let onlyRamped = false;
 
@@ -77,7 +92,7 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
     el(
       'tr',
       { role: 'row' },
-      td('', [flowName(culprit.flow), shareBar(culprit.share, slots.get(culprit.flow))], { class: 'who' }),
+      td('', [flowName(culprit.flow), behaviourNote(culprit), shareBar(culprit.share, slots.get(culprit.flow))], { class: 'who' }),
       td('', el('b', {}, percent(culprit.share)), { class: 'figure' }),
       ramped ? td('', growth(culprit), { class: 'rate' }) : null,
       td('sent', bytes(culprit.bytes, true), { class: 'figure' }),

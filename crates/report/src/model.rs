@@ -5,6 +5,7 @@
 mod acting;
 mod answer;
 mod aqm;
+mod behaviour;
 mod compare;
 mod owner;
 mod p4air;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 pub use acting::Acting;
 pub use answer::{Alert, Answer, ClockError, Plan};
 pub use aqm::{AffectedFlow, AqmComparison, AqmReplay, AqmSetup};
+pub use behaviour::{FlowBehaviour, Reaction};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use p4air::{P4air, P4airFlow, P4airGroup};
@@ -149,6 +151,9 @@ pub struct Setup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "show")]
     pub show_filter: Option<String>,
+    /// Why the behaviour of flows was not judged, if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<String>,
     /// The sketch.
     pub sketch: SketchSetup,
 }
@@ -401,6 +406,10 @@ pub struct Culprit {
     /// The process that sends it, if the queue is of the monitored machine and the process is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
+    /// How it behaves. Known at the first granularity, of culprits over all bursts, if flows are judged at all (see `behaviour` of the
+    /// setup) and it sent at least 64 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<FlowBehaviour>,
 }
 
 /// The culprits of the packet of a burst that waited longest, at the first granularity: estimates from bounded memory.

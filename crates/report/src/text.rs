@@ -495,13 +495,16 @@ fn more_of(group: &Group) -> String {
     format!("{bytes}; {}{} of the packets", percent(group.packets_share), good_to(group.packets_share_error))
 }
 
-/// The flow, and the process that sends it, if known.
+/// The flow, the process that sends it, and how it behaves, if known.
 fn whose(culprit: &Culprit) -> String {
-    let flow = plain(&culprit.flow);
-    match &culprit.owner {
-        Some(owner) => format!("{flow}  {owner}"),
-        None => flow,
+    let mut line = plain(&culprit.flow);
+    if let Some(owner) = &culprit.owner {
+        line += &format!("  {owner}");
     }
+    if let Some(behaviour) = culprit.behaviour.as_ref().filter(|behaviour| behaviour.is_named()) {
+        line += &format!("  {}", plain(&behaviour.name));
+    }
+    line
 }
 
 /// `new`, `ramped 4x`, `ramped 2.5x`, or nothing.

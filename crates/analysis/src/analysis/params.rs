@@ -1,5 +1,6 @@
 //! Parameters of an analysis.
 
+use crate::behaviour::NOT_SEEN;
 use crate::show::Show;
 use queuescope_ingest::PacketFilter;
 use queuescope_ingest::records::Departures;
@@ -52,6 +53,9 @@ pub struct AnalysisParams {
     pub victims: Option<PacketFilter<Departures>>,
     /// Which flows are listed; all if it is `None`.
     pub show: Option<Show>,
+    /// Why the behaviour of flows is not judged; they are judged if it is `None`. By default they are not, because the senders of a
+    /// replayed capture did not see this queue.
+    pub not_judged: Option<&'static str>,
 }
 
 impl AnalysisParams {
@@ -78,6 +82,7 @@ impl AnalysisParams {
             order_tolerance: Nanos::ZERO,
             victims: None,
             show: None,
+            not_judged: Some(NOT_SEEN),
         }
     }
 

@@ -81,6 +81,7 @@ fn fill(view: &mut View) {
         peak_bytes: 100_000,
         ramp: None,
         new: false,
+        behaviour: None,
         owner: Some(owners().remove(&flow(40_000)).expect("it has one")),
     };
     view.owners(owners());

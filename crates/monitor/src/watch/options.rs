@@ -44,6 +44,9 @@ const WINDOW: Nanos = Nanos(1 << 22);
 /// The default sojourn time above which a queue is congested.
 const TAU: Nanos = Nanos(1_000_000);
 
+/// Why the behaviour of flows is not judged.
+const DROPS: &str = "not applicable: the kernel counts drops without their flows, and reports only packets that waited";
+
 impl WatchOptions {
     /// Watches all packets of an interface, without acting and without a view.
     pub fn new(interface: &str) -> Self {
@@ -92,6 +95,7 @@ impl WatchOptions {
         params.details = true;
         params.hands_out = true;
         params.most_flows = Some(MOST_FLOWS);
+        params.not_judged = Some(DROPS);
         // Processors stamp packets before they wait for the lock of the queue, and may be interrupted in between.
         params.order_tolerance = self.tau();
         Ok(params)

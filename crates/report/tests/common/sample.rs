@@ -276,6 +276,7 @@ pub fn report(recipe: &Recipe) -> Report {
             input_filter: None,
             victims_filter: None,
             show_filter: None,
+            behaviour: None,
             sketch: SketchSetup {
                 snapshots: 4,
                 rows: 2,
@@ -419,6 +420,7 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
                 ramp: None,
                 new: false,
                 owner: None,
+                behaviour: None,
             })
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));
