@@ -41,7 +41,7 @@ pub struct P4airArgs {
 }
 
 impl P4airArgs {
-    /// The arguments as options, if P4air is asked for.
+    /// The arguments as options, with --p4air.
     ///
     /// # Errors
     /// Fails if the program's own file is not known.

@@ -37,7 +37,7 @@ pub(super) struct Guard {
 /// What the guard answers: it is ready, or another one is.
 const READY: &str = "ready";
 const BUSY: &str = "busy";
-/// What it gets when it is no longer needed.
+/// What it gets once the queues are removed.
 const DONE: u8 = b'.';
 /// How often and how long it tries to become the one guard of an interface: one whose process was killed just now still has to remove the queues.
 const TRIES: u32 = 40;
