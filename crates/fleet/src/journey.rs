@@ -168,15 +168,16 @@ pub async fn journey<E>(
     for host in &hosts {
         let question = Question {
             expression: identity_expression(&identity),
-            select: "count".to_owned(),
+            // Of many that look alike, the longest ones stay.
+            select: "max(delay)".to_owned(),
             group: VISIT.join(","),
             top: VISITS,
             // It may have left other queues earlier or later than the one that was found.
             span: (request.from.map(|from| from.saturating_sub(APART)), request.to.map(|to| to.saturating_add(APART))),
         };
-        let visits = asking.rows(&host.name, question, &mut ask).await?.groups;
-        let (of_host, others) = visits_of(&visits);
-        alike += others;
+        let visits = asking.rows(&host.name, question, &mut ask).await?;
+        let (of_host, others) = visits_of(&visits.groups);
+        alike += others + visits.left_out;
         for visit in of_host {
             let culprits = asking.culprits(&host.name, &visit, &mut ask).await?;
             hops.push(hop(&host.name, &visit, culprits));

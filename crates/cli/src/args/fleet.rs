@@ -288,7 +288,7 @@ pub struct FleetInvite {
     #[arg(long, value_enum, default_value_t = RoleName::Agent)]
     pub role: RoleName,
 
-    /// How long the token is valid, from 1s to 30d
+    /// How long the token is valid, from 1min to 30d
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = expiry)]
     pub expires: Nanos,
 
@@ -552,6 +552,6 @@ fn date(text: &str) -> Result<Nanos, String> {
 fn expiry(text: &str) -> Result<Nanos, String> {
     const SECOND: u64 = 1_000_000_000;
     let expiry = Nanos::read_long(text).map_err(|error| error.to_string())?;
-    let is_valid = (SECOND..=30 * 86_400 * SECOND).contains(&expiry.0);
-    if is_valid { Ok(expiry) } else { Err("use 1s to 30d".to_owned()) }
+    let is_valid = (60 * SECOND..=30 * 86_400 * SECOND).contains(&expiry.0);
+    if is_valid { Ok(expiry) } else { Err("use 1min to 30d".to_owned()) }
 }

@@ -184,7 +184,7 @@ impl Comparison {
         let function = questions[first.question].asked.functions().first();
         let grows = first.of == Of::Groups
             || !matches!(first.of, Of::Least | Of::Gap | Of::GapDeviation)
-                && matches!(function, Some(Function::Count | Function::Sum(_) | Function::Max(_)));
+                && matches!(function, Some(Function::Count | Function::Sum(_) | Function::Max(_) | Function::Distinct(_)));
         let needs_all = second.is_some() || !grows || !matches!(relation, Relation::Greater | Relation::AtLeast);
         Ok(Self { first, second, relation, threshold, needs_all })
     }
@@ -473,6 +473,10 @@ mod tests {
         for grows in ["n > 3", "max(n) >= 3", "total(n) > 3", "groups(t) > 3"] {
             assert_eq!(needs_all(grows), Ok(false), "{grows}");
         }
+        let values = asked("distinct(src_ip)", "");
+        let of_values = [Named { name: "d", asked: &values }];
+        let read = Condition::read("d > 500", &of_values);
+        assert_eq!(read.map(|condition| condition.needs_all()), Ok(false), "a union only grows");
         let gaps = asked("count", "ts/1ms");
         let of_times = [Named { name: "g", asked: &gaps }];
         for gap in ["gap(g) > 1ms", "gap_stddev(g) >= 1us"] {
