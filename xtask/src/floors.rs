@@ -40,7 +40,7 @@ const COMMAND: &str = "queuescope-cli";
 const OF_COMMANDS: &[&str] = &["anyhow", "clap", "indicatif"];
 
 /// Crates that are not part of the product.
-const OUTSIDE: &[&str] = &["cuts", "multilog", "probe", "xtask"];
+const OUTSIDE: &[&str] = &["behaviour", "cuts", "multilog", "probe", "xtask"];
 
 /// Reads the workspace's crates from cargo, and checks them.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {

@@ -185,7 +185,7 @@ impl Evidence {
         each_cycle || slow || similar
     }
 
-    /// Losses in so many round trips that any loss-driven flow would have a window of a few packets.
+    /// Losses in half of all round trips: a loss-driven flow would then have a window of a few packets.
     fn ignores_losses(&self) -> bool {
         f64::from(self.drop_rounds) >= 0.5 * f64::from(self.rounds) && self.window >= 12.0
     }
