@@ -171,7 +171,7 @@ impl Plan {
         let share = [15, 30, 60, 110][draws.below(4) as usize];
         let udp = Flow { kbps: megabits * 10 * share, ..tcp("udp", 0) };
         let rtt_ms = *draws.one(&self.rtts_ms);
-        let others = (0..count).map(|_| tcp(*draws.one(&CONTROLS), rtt_ms)).collect::<Vec<_>>();
+        let others = (0..count).map(|_| tcp(draws.one::<&'static str>(&CONTROLS), rtt_ms)).collect::<Vec<_>>();
         let queue = *draws.one(&["\"tail-drop\"", "\"tail-drop\"", "\"codel\"", "\"pie\""]);
         let flows: Vec<_> = std::iter::once(udp).chain(others).collect();
         Cell { kind: "with UDP", ..cell("", megabits, *draws.one(self.buffers), queue, flows) }

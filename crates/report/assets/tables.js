@@ -37,7 +37,7 @@ function growth({ ramp, new: fresh }) {
   return [fresh ? 'new' : null, factor === null ? null : `ramped ${factor}x`].filter(Boolean).join(', ');
 }
 
-/** How a flow behaves, with the main numbers as a hint; nothing if it is unknown. */
+/** How a flow behaves, with its main numbers as a hint; nothing if it is unknown. */
 function behaviourNote({ behaviour: found }) {
   if (!found) return null;
   const { after_drops: drops, after_marks: marks } = found;

@@ -1,6 +1,7 @@
 //! What the evidence says.
 
 use super::{Evidence, FlowRounds, Response};
+use queuescope_wire::Nanos;
 
 /// How a flow behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -172,7 +173,7 @@ impl Evidence {
         if self.losses.episodes >= 6 && self.losses.reduced >= 0.75 && self.pulses < 10 {
             return false;
         }
-        let seconds = self.rtt.map_or(0.0, |rtt| rtt.as_secs_f64()) * self.pulse_period;
+        let seconds = self.rtt.map_or(0.0, Nanos::as_secs_f64) * self.pulse_period;
         let each_cycle = self.pulses >= 4 && (7.0..=10.0).contains(&self.pulse_period) && self.pulse_regularity >= 0.55;
         let slow =
             self.pulses >= 4 && self.pulse_period >= 25.0 && (1.2..8.5).contains(&seconds) && self.backlog <= 0.3;
@@ -184,7 +185,7 @@ impl Evidence {
         each_cycle || slow || similar
     }
 
-    /// Losses in half of the round trips, after which any loss-driven flow would have a window of a few packets.
+    /// Losses in half of all round trips: a loss-driven flow would then have a window of a few packets.
     fn ignores_losses(&self) -> bool {
         f64::from(self.drop_rounds) >= 0.5 * f64::from(self.rounds) && self.window >= 12.0
     }
