@@ -290,7 +290,8 @@ impl Found<'_> {
     /// Adds a note, if its reason is a word.
     fn add(&mut self, reason: &Expr, meaning: &Expr) {
         let none = BTreeMap::new();
-        let is_word = |text: &String| text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+        let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+        let is_word = |text: &String| text.chars().all(is_letter);
         if let Some(reason) = text(reason, &none).filter(is_word) {
             match text(meaning, self.texts) {
                 Some(meaning) => self.notes.push((reason, meaning)),

@@ -17,7 +17,7 @@ use queuescope_ingest::notes::noted;
 use queuescope_live::{Acted, Acting, Never, Probe, Victim, Weigh, now};
 use queuescope_report::model::{self, Skipped};
 use queuescope_wire::Nanos;
-use session::Session;
+pub(crate) use session::Session;
 use std::path::PathBuf;
 use stop_reason::StopReason;
 use words::{probability, words};
@@ -75,12 +75,12 @@ pub struct Acts {
     acted: Acted,
 }
 
-/// The flows that any of these expressions names and those of the user's SSH session, as the kernel stores them; and a note about that session.
-pub(crate) fn exempt_flows(never: &[String]) -> Result<(Never, Option<String>), ActError> {
+/// The flows that any of these expressions names and those of the user's SSH session, as the kernel stores them; and that session.
+pub(crate) fn exempt_flows(never: &[String]) -> Result<(Never, Option<Session>), ActError> {
     let session = Session::find();
     let mut exempt = never::exemptions(never)?;
     exempt.extend(session.iter().flat_map(Session::exemptions));
-    Ok((Never::new(exempt)?, session.map(|session| format!("{session} is never acted on"))))
+    Ok((Never::new(exempt)?, session))
 }
 
 /// Bounds for the whole run.

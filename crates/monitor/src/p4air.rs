@@ -1,6 +1,6 @@
 //! P4air while an interface is watched: its time limit and lease, and what it reports.
 
-use crate::acts::{ActingBounds, exempt_flows};
+use crate::acts::{ActingBounds, Session, exempt_flows};
 use crate::error::P4airWatchError;
 use queuescope_ingest::notes::noted;
 use queuescope_live::{GuardCommand, P4air, P4airCounters, P4airDivision, P4airFlow, P4airGroup, P4airParams, now};
@@ -31,7 +31,7 @@ pub struct P4airWatch {
     renewed: Nanos,
     status: P4airStatus,
     counts: Counts,
-    session: Option<String>,
+    session: Option<Session>,
 }
 
 /// How often something happened to P4air itself.
@@ -70,7 +70,7 @@ impl P4airWatch {
     pub fn new(interface: &str, options: &P4airOptions, note: &dyn Fn(&str)) -> Result<Self, P4airWatchError> {
         let (never, session) = exempt_flows(&options.bounds.never)?;
         if let Some(session) = &session {
-            note(session);
+            note(&format!("{session} is never acted on"));
         }
         let mut p4air = P4air::attach(interface, options.params, &never)?;
         let begun = now();
@@ -135,7 +135,7 @@ impl P4airWatch {
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let counters = &self.status.counters;
         let Counts { over, lapsed, guards } = self.counts;
-        let session = self.session.clone().unwrap_or_default();
+        let session = self.session.map(|session| format!("{session} is never acted on")).unwrap_or_default();
         let notes = [
             noted(
                 "p4air_dropped",

@@ -184,7 +184,10 @@ impl Comparison {
         let function = questions[first.question].asked.functions().first();
         let grows = first.of == Of::Groups
             || !matches!(first.of, Of::Least | Of::Gap | Of::GapDeviation)
-                && matches!(function, Some(Function::Count | Function::Sum(_) | Function::Max(_) | Function::Distinct(_)));
+                && matches!(
+                    function,
+                    Some(Function::Count | Function::Sum(_) | Function::Max(_) | Function::Distinct(_))
+                );
         let needs_all = second.is_some() || !grows || !matches!(relation, Relation::Greater | Relation::AtLeast);
         Ok(Self { first, second, relation, threshold, needs_all })
     }

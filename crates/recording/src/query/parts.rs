@@ -229,12 +229,7 @@ impl Reading<'_> {
         Ok((collection, seen))
     }
     /// Collects the records of a log and its folder before a position, batch by batch.
-    fn batches<C: Collect>(
-        &self,
-        recorder: &Recorder,
-        before: u64,
-        new: &dyn Fn(usize) -> C,
-    ) -> io::Result<(C, Seen)> {
+    fn batches<C: Collect>(&self, recorder: &Recorder, before: u64, new: &dyn Fn(usize) -> C) -> io::Result<(C, Seen)> {
         let PartQuestion { expression, from, to, .. } = self.question;
         let ask = ArchiveQuery { expression, from, to, needed: self.needed };
         let watched = || Watched { collection: new(1), go_on: self.go_on, stopped: false };
