@@ -70,7 +70,7 @@ impl Started {
         let words = words.to_owned();
         let mut child = namespace.run(move || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
-            command.current_dir(ROOT).args(words.split(' ')).env("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 2");
+            command.current_dir(ROOT).args(words.split_whitespace()).env("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 2");
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs")
         });
         let (sender, lines) = channel();
@@ -142,10 +142,7 @@ fn flows_get_groups_queues_and_actions() {
     });
     let (last, summary) = live.end(Signal::TERM);
     assert_eq!(road.root(), before);
-    assert_eq!(
-        (&last["for_real"], &last["rate_bps"], &last["queues"]),
-        (&false.into(), &"20000000".into(), &16.into())
-    );
+    assert_eq!((&last["for_real"], &last["rate_bps"], &last["queues"]), (&true.into(), &"20000000".into(), &16.into()));
     assert!(of(&last, "delay-based").0 >= 4, "each flow begins there: {last}");
     assert!(last["acted"].as_object().is_some_and(|acted| !acted.is_empty()), "{last}");
     assert!(last["flows"].as_array().is_some_and(|flows| flows.len() >= 4), "{last}");

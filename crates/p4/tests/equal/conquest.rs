@@ -316,6 +316,8 @@ proptest! {
         let rows = if held.is_some() { rows.min(2) } else { rows };
         let sketch = ConQuestParams { snapshots, rows, window, expiry: Expiry::Clean { passes }, ..switch().sketch };
         let (unit, threshold) = if bytes { (WeightUnit::Bytes, threshold * 700.0) } else { (WeightUnit::Packets, threshold) };
+        // Beside steps, a threshold has no effect and is refused.
+        let threshold = if curve == Curve::Threshold { threshold } else { ConQuestAqmParams::default().threshold };
         let params = ConQuestAqmParams { sketch, unit, tau: Nanos(tau), threshold, curve, response, act_at, ..switch() };
         let program = conquest_with(&params).expect("a switch can do this");
         prop_assert_eq!(compare(&program, &params, seed, wandering(seed, 2_000)).0, 0);

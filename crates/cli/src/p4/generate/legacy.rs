@@ -166,8 +166,9 @@ mod tests {
             ("tau=3s", "tau: must be at most"),
             ("rows=3", "rows: must be 1 or 2"),
             ("window=1ms", "window: must be a power of two"),
-            ("ingress=4", "ports: must be at least one"),
-            ("egress=512", "ports: must be 0 to 511"),
+            ("ingress=4", "ingress: must be at least one"),
+            ("egress=512", "egress: must be 0 to 511"),
+            ("ingress=1+512", "ingress: must be 0 to 511"),
         ] {
             assert!(error(text).starts_with(&format!("{of_program} {key}")), "{}", error(text));
         }
