@@ -2,7 +2,7 @@
 
 use queuescope_wire::{Departure, Ecn, Nanos};
 
-/// The number of rows that a flow has. Most are of its last round trips; [`AHEAD`] are for drops of packets that arrived after the
+/// The number of rows that a flow has. Most are of its last round trips; 128 are for drops of packets that arrived after the
 /// newest packet that has left.
 pub const ROUNDS: usize = 1024;
 
