@@ -225,11 +225,13 @@ impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
         let mut delays = self.delays.histogram();
         delays.saturating_record_n(0, idle);
         let (sketch, scores) = self.sketch.finish();
+        let (behaviours, unjudged) = self.behaviours.map(|meter| meter.finish(&self.index)).unwrap_or_default();
         let findings = Findings {
             left_out: self.left_out + self.perhaps_left_out.len() as u64,
             picture: self.series.map(|series| series.finish(FLOWS_DRAWN)),
             bursts: self.kept,
-            behaviours: self.behaviours.map(|meter| meter.finish(&self.index)).unwrap_or_default(),
+            behaviours,
+            unjudged,
             index: self.index,
             levels: self.levels,
             sketch,

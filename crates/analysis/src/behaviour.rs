@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub(crate) struct BehaviourMeter<K> {
     meter: Behaviours,
     ended: BTreeMap<K, Judgement>,
+    /// Flows that ended when there were as many as are kept.
+    unkept: u64,
 }
 
 /// The most judgements of ended flows that are kept.
@@ -23,7 +25,7 @@ const COARSER: &str = "not applicable: the first granularity is not 5tuple";
 
 impl<K: Ord + Clone> BehaviourMeter<K> {
     pub fn new() -> Self {
-        Self { meter: Behaviours::new(BehaviourParams::default()), ended: BTreeMap::new() }
+        Self { meter: Behaviours::new(BehaviourParams::default()), ended: BTreeMap::new(), unkept: 0 }
     }
 
     #[inline]
@@ -37,21 +39,27 @@ impl<K: Ord + Clone> BehaviourMeter<K> {
 
     /// A flow's id is freed.
     pub fn forget(&mut self, flow: FlowId, key: &K) {
-        if let Some(rounds) = self.meter.flow(flow).filter(|_| self.ended.len() < MOST_ENDED) {
-            self.ended.insert(key.clone(), rounds.judge());
+        if let Some(rounds) = self.meter.flow(flow) {
+            if self.ended.len() < MOST_ENDED {
+                self.ended.insert(key.clone(), rounds.judge());
+            } else {
+                self.unkept += 1;
+            }
         }
         self.meter.forget(flow);
     }
 
-    /// The judgements of all flows that were followed, by key.
-    pub fn finish<D: FlowIndex<Key = K>>(self, index: &D) -> BTreeMap<K, FlowBehaviour> {
+    /// The judgements of all flows that were followed, by key; and the number of heavy flows that were not, or of which nothing is known any more.
+    pub fn finish<D: FlowIndex<Key = K>>(self, index: &D) -> (BTreeMap<K, FlowBehaviour>, u64) {
+        let stats = self.meter.stats();
+        let unjudged = stats.unfollowed + stats.replaced + self.unkept;
         let mut all = self.ended;
         for flow in index.flows(0) {
             if let Some(rounds) = self.meter.flow(flow) {
                 all.insert(index.key(0, flow).clone(), rounds.judge());
             }
         }
-        all.into_iter().map(|(key, judgement)| (key, reported(&judgement))).collect()
+        (all.into_iter().map(|(key, judgement)| (key, reported(&judgement))).collect(), unjudged)
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Findings<D: FlowIndex> {
     pub(crate) index: D,
     pub(crate) levels: Vec<Meters>,
     pub(crate) behaviours: BTreeMap<D::Key, FlowBehaviour>,
+    /// Heavy flows that are not among these.
+    pub(crate) unjudged: u64,
     pub(crate) sketch: ConQuest,
     pub(crate) scores: Vec<Score>,
     pub(crate) bursts: Vec<FoundBurst<D::Key>>,
@@ -39,6 +41,9 @@ pub struct Findings<D: FlowIndex> {
 }
 
 const FORGOTTEN: &str = "flows that were forgotten early, with the packets that left before, because memory for flows is limited: bursts still count their packets and bytes, but the report may not name these flows";
+
+const UNJUDGED: &str =
+    "flows whose behaviour is not known, because memory for it is limited: they have none in the list of culprits";
 
 const AMONG_HEAVIEST: &str = "bursts with more flows than are remembered by name (the 256 heaviest at the first granularity, 40 at others): --show lists only flows among these";
 
@@ -68,6 +73,7 @@ impl<D: FlowIndex> Findings<D> {
         skipped.extend(noted("burst_departures_forgotten", self.counts.unjoined, UNJOINED));
         skipped.extend(self.victims.as_ref().and_then(PacketFilter::note));
         skipped.extend(unnamed(self.counts.unnamed));
+        skipped.extend(noted("flows_unjudged", self.unjudged, UNJUDGED));
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
         skipped.extend(self.params.show.as_ref().and_then(|show| self.index.note(show, &names)));
         model::Report {

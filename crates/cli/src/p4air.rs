@@ -32,15 +32,6 @@ pub fn report(status: &P4airStatus, at: Nanos) -> P4air {
         let counted = Group { flows: division.flows(*group), queues, moves: kind.map(|kind| counters.moves[kind]) };
         (group.name().to_owned(), counted)
     };
-    let acted = [
-        ("dropped", counters.dropped),
-        ("would_drop", counters.would_drop),
-        ("delayed", counters.delayed),
-        ("would_delay", counters.would_delay),
-        ("lowered", counters.lowered),
-        ("would_lower", counters.would_lower),
-        ("exempt", counters.exempt),
-    ];
     let long_lived = flows.iter().filter(|flow| P4airGroup::LONG_LIVED.contains(&flow.group));
     let flow = |flow: &queuescope_live::P4airFlow| P4airFlow {
         flow: Granularity::FiveTuple.name(&flow.key),
@@ -57,7 +48,8 @@ pub fn report(status: &P4airStatus, at: Nanos) -> P4air {
         queues: params.queues,
         groups: P4airGroup::ALL.iter().map(group).collect(),
         queues_moved: division.given,
-        acted: acted
+        acted: counters
+            .outcomes()
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .map(|(name, count)| (name.to_owned(), count))

@@ -536,7 +536,8 @@ fn once(text: &str) -> Result<Nanos, String> {
 
 /// Parses a loopback address and a port.
 fn loopback(text: &str) -> Result<Listen, String> {
-    let listen = Listen::read(text)?;
+    let listen = Listen::read(text)
+        .map_err(|_| "expected a loopback address and a port, such as 127.0.0.1:9090 or [::1]:9090".to_owned())?;
     if listen.addresses().iter().all(|address| address.ip().is_loopback()) {
         return Ok(listen);
     }

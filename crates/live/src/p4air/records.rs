@@ -170,6 +170,19 @@ pub struct P4airCounters {
 impl P4airCounters {
     pub(super) const WORDS: usize = 24;
 
+    /// What became of packets of flows above their share, and of ACKs whose window was lowered, by the names of reports and metrics.
+    pub fn outcomes(&self) -> [(&'static str, u64); 7] {
+        [
+            ("dropped", self.dropped),
+            ("would_drop", self.would_drop),
+            ("delayed", self.delayed),
+            ("would_delay", self.would_delay),
+            ("lowered", self.lowered),
+            ("would_lower", self.would_lower),
+            ("exempt", self.exempt),
+        ]
+    }
+
     /// Sums the counters of all processors.
     pub(super) fn from_processors(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());

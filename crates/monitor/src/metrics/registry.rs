@@ -166,17 +166,8 @@ impl MetricsEncoder<'_, '_> {
         let moves: Vec<_> = P4airGroup::LONG_LIVED.iter().map(|group| group.name()).zip(counters.moves).collect();
         self.counts("p4air_moves", "Flows that moved to a group of long-lived flows.", "group", &moves)?;
         self.count("p4air_queues_given", "Queues that moved to another group.", division.given.into())?;
-        let outcomes = [
-            ("dropped", counters.dropped),
-            ("would_drop", counters.would_drop),
-            ("delayed", counters.delayed),
-            ("would_delay", counters.would_delay),
-            ("lowered", counters.lowered),
-            ("would_lower", counters.would_lower),
-            ("exempt", counters.exempt),
-        ];
         let about = "Packets of flows above their share, and ACKs whose window was lowered, by outcome.";
-        self.counts("p4air_acted", about, "outcome", &outcomes)?;
+        self.counts("p4air_acted", about, "outcome", &counters.outcomes())?;
         self.count("p4air_no_room", "Times that a flow found no room in the table of P4air.", counters.full)?;
         let about = "1 while P4air has queues and acts on flows, 0 in a dry run and when its time is over.";
         self.gauge("p4air_acting", about, None, f64::from(u8::from(status.is_real)))
