@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_fleet::answer::clock_text;
 use queuescope_fleet::client::{Client, join};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
-use queuescope_fleet::protocol::{Alert, ClockOffset, CutResponse, Member, State};
+use queuescope_fleet::protocol::{Alert, ClockOffset, CutResponse, Member, RevokeResponse, State};
 use queuescope_fleet::violations::violations;
 use queuescope_ingest::Stop;
 use queuescope_log::date_text;
@@ -152,7 +152,19 @@ fn invite(args: &FleetInvite) -> Result<Outcome> {
 
 fn revoke(args: &FleetRevoke) -> Result<Outcome> {
     let revoked = with_client(&args.access, async |client| Ok(client.revoke(&args.name).await?))?;
-    say(&format!("{} valid certificates of {} revoked", count(revoked), args.name))
+    let RevokeResponse { certificates, tokens, invited } = revoked;
+    let mut text = format!("{} valid certificates of {} revoked", count(certificates), args.name);
+    if tokens > 0 {
+        text += &format!(", {} open tokens void", count(tokens));
+    }
+    if !invited.is_empty() {
+        let names = invited.join(", ");
+        text += &format!(
+            "\nthese joined with tokens of {} and stay members; revoke each that should not: {names}",
+            args.name
+        );
+    }
+    say(&text)
 }
 
 fn members(args: &FleetMembers) -> Result<Outcome> {

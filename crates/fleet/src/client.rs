@@ -9,7 +9,7 @@ use crate::protocol::fleet_client::FleetClient;
 use crate::protocol::{
     ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest,
     JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest, QueryResponse,
-    RemoveProgramRequest, RevokeRequest,
+    RemoveProgramRequest, RevokeRequest, RevokeResponse,
 };
 use crate::transport::{ConnectError, Link, connect};
 use queuescope_wire::Nanos;
@@ -178,13 +178,13 @@ impl Client {
         Ok(self.calls.invite(request).await.map_err(|status| failed(&self.link, status))?.into_inner().token)
     }
 
-    /// Revokes all certificates of a name. Returns how many had not expired. Role: admin.
+    /// Revokes all certificates of a name, and the tokens for it and those that it made. Role: admin.
     ///
     /// # Errors
-    /// Fails if the coordinator refuses it.
-    pub async fn revoke(&mut self, name: &str) -> Result<u64, ClientError> {
+    /// Fails if nobody has the name, if it is that of the last admin, or if the coordinator refuses it.
+    pub async fn revoke(&mut self, name: &str) -> Result<RevokeResponse, ClientError> {
         let request = RevokeRequest { name: name.to_owned() };
-        Ok(self.calls.revoke(request).await.map_err(|status| failed(&self.link, status))?.into_inner().certificates)
+        Ok(self.calls.revoke(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
     }
 }
 

@@ -161,7 +161,7 @@ async fn a_revoked_host_is_no_member() {
     let home = Home::start().await;
     let host = home.host("host").await;
     home.wait_for("host", State::Answered).await;
-    assert_eq!(home.admin().await.revoke("host").await.expect("it is an administrator"), 1);
+    assert_eq!(home.admin().await.revoke("host").await.expect("it is an administrator").certificates, 1);
     let mut admin = home.admin().await;
     patiently("the host is no member", async || admin.members().await.expect("it answers").is_empty().then_some(()))
         .await;
