@@ -31,10 +31,17 @@ pub enum ClientError {
     Connect(#[from] ConnectError),
     /// Something is wrong with a certificate or token.
     #[error("{}", .0.with_causes())]
-    Identity(#[from] IdentityError),
+    Identity(IdentityError),
     /// The coordinator refused it.
     #[error("{}", .0.message())]
     Refused(Box<Status>),
+}
+
+impl From<IdentityError> for ClientError {
+    /// Its text has the causes, so it is no source of another error.
+    fn from(error: IdentityError) -> Self {
+        Self::Identity(error)
+    }
 }
 
 /// A connection to a coordinator.
