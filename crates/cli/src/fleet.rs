@@ -185,6 +185,10 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
             ]
         });
         table(&["host", "state", "records", "shed", "round trip", "version", "source"], rows, out)?;
+        members
+            .iter()
+            .filter(|member| !member.trouble.is_empty())
+            .try_for_each(|member| writeln!(out, "{}: {}", member.name, member.trouble))?;
         members.iter().filter(|member| member.malformed > 0).try_for_each(|member| {
             let (name, lines) = (&member.name, count(member.malformed));
             writeln!(out, "{name}: {lines} lines of its alerts.jsonl are no alerts, and were not sent")
@@ -313,6 +317,7 @@ fn member_json(member: &Member) -> Value {
     })
 }
 
+        "trouble": (!member.trouble.is_empty()).then_some(&member.trouble),
 fn cut_json(cut: &CutResponse) -> Value {
     let members = cut.members.iter().map(|member| {
         let is_in = member.state() == State::Answered;

@@ -1,6 +1,7 @@
 //! Answers questions.
 
 use super::Served;
+use super::folder::OtherFolder;
 use crate::answer::Asked;
 use crate::clock;
 use crate::cut::Freezer;
@@ -59,14 +60,17 @@ impl Served {
     /// # Errors
     /// Returns why there is none, for people.
     pub(super) fn part(&self, question: &Question, until: Nanos) -> Result<Part, String> {
-        let (asked, mut extent) =
-            Asked::of_question(question, self.source.schema()).map_err(|error| error.to_string())?;
+        if let Some(why) = self.source.folder().and_then(OtherFolder::trouble) {
+            return Err(why);
+        }
+        let source = self.source.open();
+        let (asked, mut extent) = Asked::of_question(question, source.schema()).map_err(|error| error.to_string())?;
         // Before the records: what comes meanwhile may be missing.
         let complete = self.complete();
         extent.to = question.at.map_or(extent.to, |at| extent.to.min(at.saturating_add(1)));
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
         let records = match question.filter.as_str() {
-            "" => self.source.records(),
+            "" => source.records(),
             name => {
                 let recorder = self.source.own().map(|records| &*records.0);
                 let found = recorder.and_then(|recorder| Some((recorder, installed_filter(recorder, name)?)));

@@ -240,7 +240,12 @@ impl Members {
             });
             known.member.left_out = status.left_out.into_iter().take(REASONS).map(shortened_reason).collect();
             let is_shedding = known.shed_at.is_some_and(|at| now.saturating_sub(at) < SHEDDING);
-            known.member.set_state(if is_shedding { State::Shedding } else { State::Answered });
+            known.member.trouble = shortened(&status.trouble);
+            known.member.set_state(match (known.member.trouble.is_empty(), is_shedding) {
+                (false, _) => State::Failed,
+                (true, true) => State::Shedding,
+                (true, false) => State::Answered,
+            });
         });
     }
 
