@@ -230,10 +230,10 @@ fn cut(args: &FleetCut) -> Result<Outcome> {
             [member.name.clone(), state(member.state()).to_owned(), position, clock]
         });
         table(&["host", "state", "records", "clock"], rows, out)?;
-        cut.members
-            .iter()
-            .filter(|member| !member.problem.is_empty())
-            .try_for_each(|member| writeln!(out, "{}: {}", member.name, member.problem))?;
+        let notes = cut.members.iter().flat_map(|member| [(member, &member.lacks), (member, &member.problem)]);
+        notes
+            .filter(|(_, note)| !note.is_empty())
+            .try_for_each(|(member, note)| writeln!(out, "{}: {note}", member.name))?;
         if let Some(at) = args.at {
             return writeln!(out, "cut by time: the records up to {}, by the clock of each host", date_text(at));
         }
@@ -251,7 +251,11 @@ fn cut_damage(cut: &CutResponse) -> Option<String> {
     }
     let missing: Vec<_> = cut.members.iter().filter(|member| member.state() != State::Answered).collect();
     let names: Vec<_> = missing.iter().map(|member| format!("{} ({})", member.name, state(member.state()))).collect();
-    (!names.is_empty()).then(|| format!("these hosts are not in the cut: {}", names.join(", ")))
+    let missing = (!names.is_empty()).then(|| format!("these hosts are not in the cut: {}", names.join(", ")));
+    let lacking = cut.members.iter().filter(|member| !member.lacks.is_empty());
+    let all: Vec<_> =
+        missing.into_iter().chain(lacking.map(|member| format!("{}: {}", member.name, member.lacks))).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn alerts(args: &FleetAlerts) -> Result<Outcome> {
@@ -313,11 +317,11 @@ fn member_json(member: &Member) -> Value {
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
         "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
         "version": member.version, "source": member.source, "schema": member.schema, "left_out": left_out,
+        "trouble": (!member.trouble.is_empty()).then_some(&member.trouble),
         "clock_ahead_ns": member.clock.as_ref().map(clock_json), "uploads": member.uploads.as_ref().map(upload::state_json),
     })
 }
 
-        "trouble": (!member.trouble.is_empty()).then_some(&member.trouble),
 fn cut_json(cut: &CutResponse) -> Value {
     let members = cut.members.iter().map(|member| {
         let is_in = member.state() == State::Answered;
@@ -325,6 +329,7 @@ fn cut_json(cut: &CutResponse) -> Value {
             "host": member.name, "state": state(member.state()),
             "position": is_in.then_some(member.position), "clock_ns": is_in.then_some(member.at),
             "clock_ahead_ns": member.clock.as_ref().map(clock_json), "problem": (!member.problem.is_empty()).then_some(&member.problem),
+            "lacks": (!member.lacks.is_empty()).then_some(&member.lacks),
             "folder": is_in.then(|| format!("{:016x}", member.store)), "schema": is_in.then_some(&member.schema),
         })
     });

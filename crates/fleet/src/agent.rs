@@ -5,10 +5,11 @@
 
 mod acts;
 mod alerts;
+mod around;
 mod backoff;
 mod dial;
-mod part;
 mod folder;
+mod part;
 mod programs;
 mod session;
 mod source;
@@ -21,8 +22,8 @@ pub use session::SessionError;
 use crate::locked::lock;
 use crate::protocol::{LeftOut, UploadState};
 use crate::upload::UploadStatus;
-use programs::InstalledPrograms;
 use folder::OtherFolder;
+use programs::InstalledPrograms;
 use queuescope_archive::{FolderError, Recorder};
 use queuescope_report::model::Skipped;
 use source::{Records, Source};

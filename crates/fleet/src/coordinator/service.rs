@@ -204,7 +204,7 @@ impl Fleet for FleetService {
             Some(at) => self.coordinator.cut_at(members, at, within.min(LONGEST_CUT)).await,
             None => {
                 let made = self.coordinator.cut(&members, within).await;
-                made.map(|made| self.coordinator.with_clocks(made.response()))
+                made.map(|made| self.coordinator.with_states(made.response()))
             }
         };
         self.audited(&caller, "cut", &about, made.map(Response::new).map_err(|error| no_cut(&error)))

@@ -90,7 +90,17 @@ async fn an_agent_serves_the_folder_of_another_process() {
     assert_eq!(files(&folder), before, "nothing was written");
     other.finish().expect("there is room");
     let by_time = admin.cut_at(&names, Nanos(11), Nanos(MINUTE)).await.expect("it answers");
-    assert_eq!((by_time.members[0].position, by_time.members[0].problem.as_str()), (12, ""));
+    let [member] = &by_time.members[..] else { panic!("{by_time:?}") };
+    assert_eq!((member.position, member.lacks.as_str()), (12, ""));
+    assert!(!member.problem.contains("does not say"), "{member:?}");
+    // It does not say that it recorded at a time behind its last record.
+    let late = admin.cut_at(&names, Nanos(1_000), Nanos(MINUTE)).await.expect("it answers");
+    let [member] = &late.members[..] else { panic!("{late:?}") };
+    let ended = "its recording has ended: it has no records after 1970-01-01T00:00:00.000000024Z";
+    assert_eq!((member.state(), member.position, member.lacks.as_str()), (State::Answered, 25, ended));
+    let late = QueryRequest { at: Some(1_000), members: names.to_vec(), ..all.clone() };
+    let answer = admin.query(late).await.expect("it answers");
+    assert_eq!(answer.members[0].problem, ended);
     assert_eq!(count(&admin.query(all.clone()).await.expect("it answers"), &all), 25);
     drop(own);
 }
