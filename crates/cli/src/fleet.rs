@@ -1,16 +1,14 @@
 //! `queuescope fleet`: asks a coordinator about all hosts.
 
-use crate::args::{Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin, FleetMembers, FleetRevoke};
-use crate::outcome::{Outcome, ignore_closed_pipe, print};
+use crate::args::{Fleet, FleetAccess, FleetCut, FleetInvite, FleetJoin, FleetMembers, FleetRevoke};
+use crate::outcome::{Outcome, print};
 use crate::paths::read_text;
-use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_fleet::answer::clock_text;
 use queuescope_fleet::client::{Client, join};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
-use queuescope_fleet::protocol::{Alert, ClockOffset, CutResponse, Member, RevokeResponse, State};
+use queuescope_fleet::protocol::{ClockOffset, CutResponse, Member, RevokeResponse, State};
 use queuescope_fleet::violations::violations;
-use queuescope_ingest::Stop;
 use queuescope_log::date_text;
 use queuescope_report::format::count;
 use queuescope_wire::Nanos;
@@ -19,9 +17,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
-use tokio_stream::StreamExt;
 
 mod actions;
+mod alerts;
 mod network;
 mod order;
 mod program;
@@ -54,7 +52,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Manifest(args) => upload::manifest(args),
         Fleet::Upload(args) => upload::folder(args),
         Fleet::Query(args) => query::run(args),
-        Fleet::Alerts(args) => alerts(args),
+        Fleet::Alerts(args) => alerts::run(args),
         Fleet::Actions(args) => actions::run(args),
         Fleet::Program(what) => program::run(what),
         Fleet::Why(args) => way::run(args),
@@ -258,40 +256,6 @@ fn cut_damage(cut: &CutResponse) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn alerts(args: &FleetAlerts) -> Result<Outcome> {
-    let stop = Stop::on_signals()?;
-    with_client(&args.access, async |client| {
-        let mut alerts = client.alerts(args.from, args.follow).await?;
-        let mut expected = args.from.max(1);
-        loop {
-            // Alerts may be rare; a stop is looked for meanwhile.
-            let next = tokio::time::timeout(std::time::Duration::from_millis(100), alerts.next()).await;
-            match next {
-                Ok(Some(alert)) => {
-                    let alert = alert.map_err(|status| anyhow::anyhow!("{}", status.message()))?;
-                    if alert.number > expected {
-                        note(&format!(
-                            "alerts {expected} to {} are not kept any more (coordinator run --keep-alerts)",
-                            alert.number - 1
-                        ));
-                    }
-                    expected = alert.number + 1;
-                    let mut out = io::stdout().lock();
-                    let written = writeln!(out, "{}", alert_json(&alert)).and_then(|()| out.flush());
-                    if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-                        return Ok(());
-                    }
-                    ignore_closed_pipe(written)?;
-                }
-                Ok(None) => return Ok(()),
-                Err(_) if stop.is_requested() => return Ok(()),
-                Err(_) => {}
-            }
-        }
-    })?;
-    Ok(Outcome::Complete)
-}
-
 fn say(text: &str) -> Result<Outcome> {
     print(false, |_| Ok(()), |out| writeln!(out, "{text}"))?;
     Ok(Outcome::Complete)
@@ -342,13 +306,6 @@ fn cut_json(cut: &CutResponse) -> Value {
 /// Between which numbers of nanoseconds a clock is ahead of the coordinator's.
 fn clock_json(clock: &ClockOffset) -> Value {
     json!([clock.least, clock.most])
-}
-
-fn alert_json(alert: &Alert) -> Value {
-    json!({
-        "number": alert.number, "host": alert.member, "trigger": alert.trigger, "at_ns": alert.at.to_string(),
-        "value": alert.value, "packets": alert.packets, "detail": alert.detail,
-    })
 }
 
 /// Writes rows under a header: the first column to the left, numbers to the right.

@@ -1,5 +1,9 @@
 //! The side of people and programs: what they ask of a coordinator.
 
+mod follow;
+
+pub use follow::{AlertFollower, Followed};
+
 use crate::clock;
 use crate::identity::{
     Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, PendingKey, Token, client_config,

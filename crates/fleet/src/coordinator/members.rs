@@ -388,8 +388,9 @@ impl Coordinator {
         lock(&self.shared.members).expect(names);
     }
 
-    /// Ends the streams of all members.
+    /// Ends the streams of all members, and those of alerts.
     pub(super) fn end_all(&self) {
+        self.shared.is_ending.send_replace(true);
         let (sessions, _) = lock(&self.shared.members).sessions(&[]);
         sessions.iter().for_each(|session| self.detach(session));
     }

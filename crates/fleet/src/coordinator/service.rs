@@ -231,6 +231,7 @@ impl Fleet for FleetService {
         let (coordinator, registrar) = (self.coordinator.clone(), Arc::clone(&self.registrar));
         tokio::spawn(async move {
             let mut count = coordinator.alerts().count();
+            let mut ending = coordinator.shared.is_ending.subscribe();
             loop {
                 if let Err(error) = registrar.revocations().check(&certificate, clock::seconds()) {
                     let _ = go.send(Err(refused(&error))).await;
@@ -251,6 +252,8 @@ impl Fleet for FleetService {
                 if is_empty {
                     tokio::select! {
                         () = go.closed() => return,
+                        // Its reader connects to the next coordinator at once.
+                        _ = ending.wait_for(|is_ending| *is_ending) => return,
                         changed = count.changed() => if changed.is_err() { return },
                         () = tokio::time::sleep(CHECK) => {}
                     }
