@@ -128,6 +128,12 @@ fn joined(args: &FleetJoin) -> Result<Outcome> {
     if Credentials::load(&args.credentials).is_ok_and(|there| there.is_some()) {
         bail!("{} has credentials already; give another folder, or remove it", args.credentials.display());
     }
+    if let Some(other) = other_file(&args.credentials)? {
+        bail!(
+            "{} is not empty: it has {other}; give a folder that does not exist, or an empty one",
+            args.credentials.display()
+        );
+    }
     // The token is valid once: what could fail afterwards is tried before.
     fs::create_dir_all(&args.credentials).with_context(|| format!("cannot make {}", args.credentials.display()))?;
     note_address(&args.credentials, &args.coordinator)?;
@@ -139,6 +145,23 @@ fn joined(args: &FleetJoin) -> Result<Outcome> {
         identity.role,
         args.credentials.display()
     ))
+}
+
+/// The name of a file in a folder that a join which failed has not left there, if there is one.
+fn other_file(folder: &Path) -> Result<Option<String>> {
+    let listed = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        listed => listed.with_context(|| format!("cannot list {}", folder.display()))?,
+    };
+    let mut others = Vec::new();
+    for entry in listed {
+        let name = entry.with_context(|| format!("cannot list {}", folder.display()))?.file_name();
+        if name != ADDRESS && name != ".lock" {
+            others.push(name.display().to_string());
+        }
+    }
+    others.sort_unstable();
+    Ok(others.into_iter().next())
 }
 
 fn invite(args: &FleetInvite) -> Result<Outcome> {
