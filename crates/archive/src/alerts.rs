@@ -105,7 +105,7 @@ mod tests {
         };
         // A shorter and a longer line replace the incomplete one before the next read.
         for (from_now, first, next) in [(false, &b"first\n"[..], &b"ab\n"[..]), (true, b"", b"another line\n")] {
-            std::fs::write(&file, "first\nhalf a li").expect("there is room");
+            fs::write(&file, "first\nhalf a li").expect("there is room");
             let mut alerts = AlertLines::new(folder.path(), from_now);
             assert_eq!(alerts.more().expect("it is there"), first);
             OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(6)).expect("it is there");
@@ -126,21 +126,21 @@ mod tests {
         };
         let is_replaced = |alerts: &AlertLines| alerts.is_replaced().expect("it can be looked at");
         assert!(!is_replaced(&read()) && !read().is_open(), "there is no file yet");
-        std::fs::write(&file, "first\nhalf").expect("there is room");
+        fs::write(&file, "first\nhalf").expect("there is room");
         let alerts = read();
         assert!(alerts.is_open() && !is_replaced(&alerts));
         // The incomplete line is cut off, and the file grows.
-        std::fs::write(&file, "first\n").expect("there is room");
+        fs::write(&file, "first\n").expect("there is room");
         assert!(!is_replaced(&alerts));
-        std::fs::write(&file, "first\nsecond\n").expect("there is room");
+        fs::write(&file, "first\nsecond\n").expect("there is room");
         assert!(!is_replaced(&alerts));
-        std::fs::write(&file, "half").expect("there is room");
+        fs::write(&file, "half").expect("there is room");
         assert!(is_replaced(&alerts), "it is shorter");
-        std::fs::write(&file, "first\nsecond\n").expect("there is room");
+        fs::write(&file, "first\nsecond\n").expect("there is room");
         let alerts = read();
-        std::fs::rename(&file, folder.path().join("earlier")).expect("it is there");
+        fs::rename(&file, folder.path().join("earlier")).expect("it is there");
         assert!(is_replaced(&alerts), "it is gone");
-        std::fs::write(&file, "first\nsecond\nthird\n").expect("there is room");
+        fs::write(&file, "first\nsecond\nthird\n").expect("there is room");
         assert!(is_replaced(&alerts), "it is another one");
     }
 }
