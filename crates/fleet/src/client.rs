@@ -42,7 +42,7 @@ pub enum ClientError {
 }
 
 impl From<IdentityError> for ClientError {
-    /// Its text has the causes, so it is no source of another error.
+    /// Its text has the causes, so it must not be a source as well.
     fn from(error: IdentityError) -> Self {
         Self::Identity(error)
     }

@@ -59,7 +59,7 @@ pub enum AgentError {
 }
 
 impl From<IdentityError> for AgentError {
-    /// Its text has the causes, so it is no source of another error.
+    /// Its text has the causes, so it must not be a source as well.
     fn from(error: IdentityError) -> Self {
         Self::Identity(error)
     }

@@ -2,6 +2,7 @@
 
 mod choose;
 mod held;
+mod hosts;
 mod raise;
 mod run;
 mod store;

@@ -1,6 +1,6 @@
 //! Questions whose answers are merged.
 
-use super::time_cut::NO_CLOCK;
+use super::clocks::NO_CLOCK;
 use super::{AskedMembers, Coordinator, CutError, Reply};
 use crate::answer::{AskError, Asked, IpcLimits, Merged, Merging, Partial, RowsError, schema_name};
 use crate::locked::lock;

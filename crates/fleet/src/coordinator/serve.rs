@@ -91,7 +91,7 @@ pub enum CoordinatorError {
 }
 
 impl From<IdentityError> for CoordinatorError {
-    /// Its text has the causes, so it is no source of another error.
+    /// Its text has the causes, so it must not be a source as well.
     fn from(error: IdentityError) -> Self {
         Self::Identity(error)
     }

@@ -2,6 +2,7 @@
 //!
 //! Nothing is frozen, so the clocks of the members decide what is in it. How far each is off stands beside it.
 
+use super::clocks::NO_CLOCK;
 use super::{AskedMembers, Coordinator, CutError};
 use crate::locked::lock;
 use crate::protocol::{CutMember, CutResponse, Question, State};
@@ -9,8 +10,6 @@ use queuescope_wire::Nanos;
 
 /// What a cut lacks of a member.
 const SHEDDING: &str = "it does not record all packets";
-/// What is not known of a member whose time decides.
-pub(super) const NO_CLOCK: &str = "the distance of its clock has not been measured since it connected";
 
 impl Coordinator {
     /// A cut with what is known of its members: their clocks, and which of them do not record all packets.

@@ -1,7 +1,7 @@
 //! The groups with which the conditions of a program hold, and the alerts about them.
 
-use super::super::query::Answered;
-use super::choose::{ChosenHosts, seen_at, state_text};
+use super::hosts::{ChosenHosts, seen_at, state_text};
+use crate::answer::Merged;
 use crate::program::{Held, Program, Raise};
 use crate::protocol::{Alert, MemberAnswer, State};
 use queuescope_recording::query::keys_text;
@@ -30,12 +30,18 @@ impl Found {
 
     /// What the answers to the questions of a program show. `chosen` has the hosts that each question went to. An alert names the missing hosts
     /// of the questions on which its condition rests, and no others.
-    pub fn of(name: &str, program: &Program, chosen: &[ChosenHosts], answered: &[Answered], at: Nanos) -> Self {
-        let merged: Vec<_> = answered.iter().map(|answer| &answer.merged).collect();
+    pub fn of(
+        name: &str,
+        program: &Program,
+        chosen: &[ChosenHosts],
+        answers: &[(Merged, Vec<MemberAnswer>)],
+        at: Nanos,
+    ) -> Self {
+        let merged: Vec<_> = answers.iter().map(|(merged, _)| merged).collect();
         let mut undecided = BTreeSet::new();
         let mut of_raise = |raise: &Raise| {
             let questions = raise.condition.questions();
-            let missing = missing(&questions, chosen, answered);
+            let missing = missing(&questions, chosen, answers);
             if raise.condition.needs_all() && !missing.is_empty() {
                 undecided.extend(missing);
                 return None;
@@ -126,9 +132,9 @@ impl LastHeld {
 }
 
 /// The hosts that the answers to some questions lack, with the reasons.
-fn missing(questions: &[usize], chosen: &[ChosenHosts], answered: &[Answered]) -> BTreeSet<String> {
-    let of_answers = questions.iter().filter_map(|question| answered.get(*question));
-    let of_answers = of_answers.flat_map(|answer| &answer.members).filter_map(why_missing);
+fn missing(questions: &[usize], chosen: &[ChosenHosts], answers: &[(Merged, Vec<MemberAnswer>)]) -> BTreeSet<String> {
+    let of_answers = questions.iter().filter_map(|question| answers.get(*question));
+    let of_answers = of_answers.flat_map(|(_, members)| members).filter_map(why_missing);
     let unknown = questions.iter().filter_map(|question| chosen.get(*question)).flat_map(|hosts| &hosts.unknown);
     of_answers.chain(unknown.cloned()).collect()
 }

@@ -3,8 +3,8 @@
 use super::super::query::Answered;
 use super::super::{Coordinator, CutError};
 use super::Counts;
-use super::choose::ChosenHosts;
 use super::held::Found;
+use super::hosts::ChosenHosts;
 use crate::answer::Merging;
 use crate::clock;
 use crate::locked::lock;
@@ -230,12 +230,12 @@ impl Coordinator {
         };
         let each = program.asks().iter().zip(&chosen);
         let answers = each.map(|(ask, hosts)| self.ask_members(name, ask, hosts.names.clone(), run, cut, at));
-        let mut answered: Vec<Answered> = Vec::new();
+        let mut answered = Vec::new();
         // Each question waits for its slowest host, so all go out at once.
         let tasks: Vec<_> = answers.map(tokio::spawn).collect();
         for (ask, task) in program.asks().iter().zip(tasks) {
             match task.await {
-                Ok(Ok(answer)) => answered.push(answer),
+                Ok(Ok(Answered { merged, members })) => answered.push((merged, members)),
                 Ok(Err(why)) => return Found::failed(format!("the question {}: {why}", ask.name)),
                 Err(_) => {
                     return Found::failed(format!(
