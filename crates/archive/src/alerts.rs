@@ -2,8 +2,9 @@
 
 use crate::names::ALERTS;
 use crate::regular::open_with;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Reads the lines of a folder's alert file, which grows and may not exist yet. The writer may cut off an incomplete last line and
@@ -30,6 +31,31 @@ impl AlertLines {
     /// The path of the alert file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the file was opened.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Whether the file that was read is not at its path any more, or is shorter than what was read of it. Then [`more`](Self::more) returns what was
+    /// written to the earlier file only.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn is_replaced(&self) -> io::Result<bool> {
+        let Some(file) = &self.file else { return Ok(false) };
+        let opened = file.metadata()?;
+        match fs::metadata(&self.path) {
+            Ok(now) => Ok((opened.dev(), opened.ino()) != (now.dev(), now.ino()) || now.len() < self.at),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next call of [`more`](Self::more) begins at the start of the file again.
+    pub fn again(&mut self) {
+        self.at = 0;
     }
 
     /// Complete lines that were written since the last call; empty if there are none.
@@ -79,7 +105,7 @@ mod tests {
         };
         // A shorter and a longer line replace the incomplete one before the next read.
         for (from_now, first, next) in [(false, &b"first\n"[..], &b"ab\n"[..]), (true, b"", b"another line\n")] {
-            std::fs::write(&file, "first\nhalf a li").expect("there is room");
+            fs::write(&file, "first\nhalf a li").expect("there is room");
             let mut alerts = AlertLines::new(folder.path(), from_now);
             assert_eq!(alerts.more().expect("it is there"), first);
             OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(6)).expect("it is there");
@@ -87,5 +113,34 @@ mod tests {
             assert_eq!(alerts.more().expect("it is there"), next);
             assert_eq!(alerts.more().expect("it is there"), b"");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_replaced_or_removed_is_noticed() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let file = folder.path().join(ALERTS);
+        let read = || {
+            let mut alerts = AlertLines::new(folder.path(), false);
+            alerts.more().expect("it can be read");
+            alerts
+        };
+        let is_replaced = |alerts: &AlertLines| alerts.is_replaced().expect("it can be looked at");
+        assert!(!is_replaced(&read()) && !read().is_open(), "there is no file yet");
+        fs::write(&file, "first\nhalf").expect("there is room");
+        let alerts = read();
+        assert!(alerts.is_open() && !is_replaced(&alerts));
+        // The incomplete line is cut off, and the file grows.
+        fs::write(&file, "first\n").expect("there is room");
+        assert!(!is_replaced(&alerts));
+        fs::write(&file, "first\nsecond\n").expect("there is room");
+        assert!(!is_replaced(&alerts));
+        fs::write(&file, "half").expect("there is room");
+        assert!(is_replaced(&alerts), "it is shorter");
+        fs::write(&file, "first\nsecond\n").expect("there is room");
+        let alerts = read();
+        fs::rename(&file, folder.path().join("earlier")).expect("it is there");
+        assert!(is_replaced(&alerts), "it is gone");
+        fs::write(&file, "first\nsecond\nthird\n").expect("there is room");
+        assert!(is_replaced(&alerts), "it is another one");
     }
 }

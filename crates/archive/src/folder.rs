@@ -124,9 +124,13 @@ impl Folder {
 
     /// When it was made, in nanoseconds since 1970: its manifest is never written again. 0 if that cannot be read.
     pub fn made_at(&self) -> u64 {
-        let made = fs::metadata(self.path.join(MANIFEST)).and_then(|manifest| manifest.modified()).ok();
-        let since = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
-        since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0)
+        Self::made_at_path(&self.path).unwrap_or(0)
+    }
+
+    /// When the log at a path was made, in nanoseconds since 1970; `None` if there is none, or if that cannot be read.
+    pub fn made_at_path(path: &Path) -> Option<u64> {
+        let made = fs::metadata(path.join(MANIFEST)).and_then(|manifest| manifest.modified()).ok()?;
+        u64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos()).ok()
     }
 
     /// Whether there are files that every log has, even if `log.toml` is missing.

@@ -160,6 +160,11 @@ impl History {
         self.folder.made_at()
     }
 
+    /// When the folder that is at a path now was made, in nanoseconds since 1970; `None` if no log is there, or if that cannot be read.
+    pub fn made_at_path(path: &Path) -> Option<u64> {
+        Folder::made_at_path(path)
+    }
+
     /// The time in nanoseconds of the first record, if records have a time. Later records may have earlier times.
     ///
     /// # Errors

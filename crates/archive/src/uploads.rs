@@ -107,6 +107,20 @@ impl Uploads {
         self.list.store()
     }
 
+    /// The host whose records were uploaded to this place before, if that is known.
+    pub fn host(&self) -> Option<&str> {
+        self.list.host()
+    }
+
+    /// Notes the host whose records they are. The names of their objects have it.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be written.
+    pub fn set_host(&mut self, host: &str) -> Result<(), FolderError> {
+        self.list.set_host(host);
+        self.list.write(&self.folder)
+    }
+
     /// Whether all volumes were [compared](Self::compared) with what the store has. If not, the store may have some that this list lacks: an earlier
     /// list was lost, or the folder was uploaded to another place meanwhile.
     pub fn is_compared(&self) -> bool {

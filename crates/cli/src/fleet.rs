@@ -1,16 +1,14 @@
 //! `queuescope fleet`: asks a coordinator about all hosts.
 
-use crate::args::{Fleet, FleetAccess, FleetAlerts, FleetCut, FleetInvite, FleetJoin, FleetMembers, FleetRevoke};
-use crate::outcome::{Outcome, ignore_closed_pipe, print};
+use crate::args::{Fleet, FleetAccess, FleetCut, FleetInvite, FleetJoin, FleetMembers, FleetRevoke};
+use crate::outcome::{Outcome, print};
 use crate::paths::read_text;
-use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_fleet::answer::clock_text;
 use queuescope_fleet::client::{Client, join};
 use queuescope_fleet::identity::{Credentials, CurrentCredentials};
-use queuescope_fleet::protocol::{Alert, ClockOffset, CutResponse, Member, State};
+use queuescope_fleet::protocol::{ClockOffset, CutResponse, Member, RevokeResponse, State};
 use queuescope_fleet::violations::violations;
-use queuescope_ingest::Stop;
 use queuescope_log::date_text;
 use queuescope_report::format::count;
 use queuescope_wire::Nanos;
@@ -19,9 +17,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tokio::runtime::{Builder, Runtime};
-use tokio_stream::StreamExt;
 
 mod actions;
+mod alerts;
 mod network;
 mod order;
 mod program;
@@ -54,7 +52,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Manifest(args) => upload::manifest(args),
         Fleet::Upload(args) => upload::folder(args),
         Fleet::Query(args) => query::run(args),
-        Fleet::Alerts(args) => alerts(args),
+        Fleet::Alerts(args) => alerts::run(args),
         Fleet::Actions(args) => actions::run(args),
         Fleet::Program(what) => program::run(what),
         Fleet::Why(args) => way::run(args),
@@ -130,6 +128,12 @@ fn joined(args: &FleetJoin) -> Result<Outcome> {
     if Credentials::load(&args.credentials).is_ok_and(|there| there.is_some()) {
         bail!("{} has credentials already; give another folder, or remove it", args.credentials.display());
     }
+    if let Some(other) = other_file(&args.credentials)? {
+        bail!(
+            "{} is not empty: it has {other}; give a folder that does not exist, or an empty one",
+            args.credentials.display()
+        );
+    }
     // The token is valid once: what could fail afterwards is tried before.
     fs::create_dir_all(&args.credentials).with_context(|| format!("cannot make {}", args.credentials.display()))?;
     note_address(&args.credentials, &args.coordinator)?;
@@ -143,6 +147,23 @@ fn joined(args: &FleetJoin) -> Result<Outcome> {
     ))
 }
 
+/// The name of a file in a folder that a join which failed has not left there, if there is one.
+fn other_file(folder: &Path) -> Result<Option<String>> {
+    let listed = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        listed => listed.with_context(|| format!("cannot list {}", folder.display()))?,
+    };
+    let mut others = Vec::new();
+    for entry in listed {
+        let name = entry.with_context(|| format!("cannot list {}", folder.display()))?.file_name();
+        if name != ADDRESS && name != ".lock" {
+            others.push(name.display().to_string());
+        }
+    }
+    others.sort_unstable();
+    Ok(others.into_iter().next())
+}
+
 fn invite(args: &FleetInvite) -> Result<Outcome> {
     let token = with_client(&args.access, async |client| {
         Ok(client.invite(&args.name, args.role.name(), args.expires).await?)
@@ -152,7 +173,19 @@ fn invite(args: &FleetInvite) -> Result<Outcome> {
 
 fn revoke(args: &FleetRevoke) -> Result<Outcome> {
     let revoked = with_client(&args.access, async |client| Ok(client.revoke(&args.name).await?))?;
-    say(&format!("{} valid certificates of {} revoked", count(revoked), args.name))
+    let RevokeResponse { certificates, tokens, invited } = revoked;
+    let mut text = format!("{} valid certificates of {} revoked", count(certificates), args.name);
+    if tokens > 0 {
+        text += &format!(", {} open tokens void", count(tokens));
+    }
+    if !invited.is_empty() {
+        let names = invited.join(", ");
+        text += &format!(
+            "\nthese joined with tokens of {} and stay members; revoke each that should not: {names}",
+            args.name
+        );
+    }
+    say(&text)
 }
 
 fn members(args: &FleetMembers) -> Result<Outcome> {
@@ -173,6 +206,10 @@ fn members(args: &FleetMembers) -> Result<Outcome> {
             ]
         });
         table(&["host", "state", "records", "shed", "round trip", "version", "source"], rows, out)?;
+        members
+            .iter()
+            .filter(|member| !member.trouble.is_empty())
+            .try_for_each(|member| writeln!(out, "{}: {}", member.name, member.trouble))?;
         members.iter().filter(|member| member.malformed > 0).try_for_each(|member| {
             let (name, lines) = (&member.name, count(member.malformed));
             writeln!(out, "{name}: {lines} lines of its alerts.jsonl are no alerts, and were not sent")
@@ -214,10 +251,10 @@ fn cut(args: &FleetCut) -> Result<Outcome> {
             [member.name.clone(), state(member.state()).to_owned(), position, clock]
         });
         table(&["host", "state", "records", "clock"], rows, out)?;
-        cut.members
-            .iter()
-            .filter(|member| !member.problem.is_empty())
-            .try_for_each(|member| writeln!(out, "{}: {}", member.name, member.problem))?;
+        let notes = cut.members.iter().flat_map(|member| [(member, &member.lacks), (member, &member.problem)]);
+        notes
+            .filter(|(_, note)| !note.is_empty())
+            .try_for_each(|(member, note)| writeln!(out, "{}: {note}", member.name))?;
         if let Some(at) = args.at {
             return writeln!(out, "cut by time: the records up to {}, by the clock of each host", date_text(at));
         }
@@ -235,41 +272,11 @@ fn cut_damage(cut: &CutResponse) -> Option<String> {
     }
     let missing: Vec<_> = cut.members.iter().filter(|member| member.state() != State::Answered).collect();
     let names: Vec<_> = missing.iter().map(|member| format!("{} ({})", member.name, state(member.state()))).collect();
-    (!names.is_empty()).then(|| format!("these hosts are not in the cut: {}", names.join(", ")))
-}
-
-fn alerts(args: &FleetAlerts) -> Result<Outcome> {
-    let stop = Stop::on_signals()?;
-    with_client(&args.access, async |client| {
-        let mut alerts = client.alerts(args.from, args.follow).await?;
-        let mut expected = args.from.max(1);
-        loop {
-            // Alerts may be rare; a stop is looked for meanwhile.
-            let next = tokio::time::timeout(std::time::Duration::from_millis(100), alerts.next()).await;
-            match next {
-                Ok(Some(alert)) => {
-                    let alert = alert.map_err(|status| anyhow::anyhow!("{}", status.message()))?;
-                    if alert.number > expected {
-                        note(&format!(
-                            "alerts {expected} to {} are not kept any more (coordinator run --keep-alerts)",
-                            alert.number - 1
-                        ));
-                    }
-                    expected = alert.number + 1;
-                    let mut out = io::stdout().lock();
-                    let written = writeln!(out, "{}", alert_json(&alert)).and_then(|()| out.flush());
-                    if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-                        return Ok(());
-                    }
-                    ignore_closed_pipe(written)?;
-                }
-                Ok(None) => return Ok(()),
-                Err(_) if stop.is_requested() => return Ok(()),
-                Err(_) => {}
-            }
-        }
-    })?;
-    Ok(Outcome::Complete)
+    let missing = (!names.is_empty()).then(|| format!("these hosts are not in the cut: {}", names.join(", ")));
+    let lacking = cut.members.iter().filter(|member| !member.lacks.is_empty());
+    let all: Vec<_> =
+        missing.into_iter().chain(lacking.map(|member| format!("{}: {}", member.name, member.lacks))).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn say(text: &str) -> Result<Outcome> {
@@ -297,6 +304,7 @@ fn member_json(member: &Member) -> Value {
         "host": member.name, "state": state(member.state()), "records": member.records, "shed": member.shed,
         "alerts_waiting": member.waiting, "alerts_malformed": member.malformed, "seen_ns": member.seen, "round_trip_ns": member.round_trip,
         "version": member.version, "source": member.source, "schema": member.schema, "left_out": left_out,
+        "trouble": (!member.trouble.is_empty()).then_some(&member.trouble),
         "clock_ahead_ns": member.clock.as_ref().map(clock_json), "uploads": member.uploads.as_ref().map(upload::state_json),
     })
 }
@@ -308,6 +316,7 @@ fn cut_json(cut: &CutResponse) -> Value {
             "host": member.name, "state": state(member.state()),
             "position": is_in.then_some(member.position), "clock_ns": is_in.then_some(member.at),
             "clock_ahead_ns": member.clock.as_ref().map(clock_json), "problem": (!member.problem.is_empty()).then_some(&member.problem),
+            "lacks": (!member.lacks.is_empty()).then_some(&member.lacks),
             "folder": is_in.then(|| format!("{:016x}", member.store)), "schema": is_in.then_some(&member.schema),
         })
     });
@@ -320,13 +329,6 @@ fn cut_json(cut: &CutResponse) -> Value {
 /// Between which numbers of nanoseconds a clock is ahead of the coordinator's.
 fn clock_json(clock: &ClockOffset) -> Value {
     json!([clock.least, clock.most])
-}
-
-fn alert_json(alert: &Alert) -> Value {
-    json!({
-        "number": alert.number, "host": alert.member, "trigger": alert.trigger, "at_ns": alert.at.to_string(),
-        "value": alert.value, "packets": alert.packets, "detail": alert.detail,
-    })
 }
 
 /// Writes rows under a header: the first column to the left, numbers to the right.

@@ -172,6 +172,27 @@ fn fleet(dir: &Path) {
     let _notes = coordinator.says("listens on 127.0.0.1:7401");
     let admin = "--credentials home/admin";
     let token = printed(dir, &format!("fleet invite host {admin}"));
+    // What is refused does not use the token up.
+    std::fs::create_dir(dir.join("full"))
+        .and_then(|()| std::fs::write(dir.join("full/notes"), ""))
+        .expect("there is room");
+    let refusals = [
+        (
+            format!("fleet join {} --coordinator localhost:7401 --credentials full", token.trim()),
+            "full is not empty: it has notes",
+        ),
+        (format!("fleet revoke nobody {admin}"), "there is no member nobody to revoke"),
+        (format!("fleet revoke admin {admin}"), "admin is the last admin"),
+    ];
+    for (words, why) in refusals {
+        let refused = run(dir, &words);
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && message.contains(why), "{words}: {message}");
+        assert_eq!(message.matches(why).count(), 1, "{message}");
+    }
+    let none = run(dir, &format!("fleet query --schema queued --select count {admin}"));
+    let message = format!("{}{}", String::from_utf8_lossy(&none.stdout), String::from_utf8_lossy(&none.stderr));
+    assert!(none.status.code() == Some(1) && message.contains("no host"), "{message}");
     let joined = printed(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials me", token.trim()));
     assert!(joined.starts_with("joined as host (agent)"), "{joined}");
     let again = run(dir, &format!("fleet join {} --coordinator localhost:7401 --credentials other", token.trim()));

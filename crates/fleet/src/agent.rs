@@ -5,8 +5,10 @@
 
 mod acts;
 mod alerts;
+mod around;
 mod backoff;
 mod dial;
+mod folder;
 mod part;
 mod programs;
 mod session;
@@ -20,10 +22,11 @@ pub use session::SessionError;
 use crate::locked::lock;
 use crate::protocol::{LeftOut, UploadState};
 use crate::upload::UploadStatus;
+use folder::OtherFolder;
 use programs::InstalledPrograms;
 use queuescope_archive::{FolderError, Recorder};
 use queuescope_report::model::Skipped;
-use source::{OtherFolder, Records, Source};
+use source::{Records, Source};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,9 @@
 //! The side of people and programs: what they ask of a coordinator.
 
+mod follow;
+
+pub use follow::{AlertFollower, Followed};
+
 use crate::clock;
 use crate::identity::{
     Credentials, CurrentCredentials, DefaultTimeProvider, Identity, IdentityError, PendingKey, Token, client_config,
@@ -9,7 +13,7 @@ use crate::protocol::fleet_client::FleetClient;
 use crate::protocol::{
     ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest,
     JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest, QueryResponse,
-    RemoveProgramRequest, RevokeRequest,
+    RemoveProgramRequest, RevokeRequest, RevokeResponse,
 };
 use crate::transport::{ConnectError, Link, connect};
 use queuescope_wire::Nanos;
@@ -31,10 +35,17 @@ pub enum ClientError {
     Connect(#[from] ConnectError),
     /// Something is wrong with a certificate or token.
     #[error("{}", .0.with_causes())]
-    Identity(#[from] IdentityError),
+    Identity(IdentityError),
     /// The coordinator refused it.
     #[error("{}", .0.message())]
     Refused(Box<Status>),
+}
+
+impl From<IdentityError> for ClientError {
+    /// Its text has the causes, so it must not be a source as well.
+    fn from(error: IdentityError) -> Self {
+        Self::Identity(error)
+    }
 }
 
 /// A connection to a coordinator.
@@ -178,13 +189,13 @@ impl Client {
         Ok(self.calls.invite(request).await.map_err(|status| failed(&self.link, status))?.into_inner().token)
     }
 
-    /// Revokes all certificates of a name. Returns how many had not expired. Role: admin.
+    /// Revokes all certificates of a name, and the tokens for it and those that it made. Role: admin.
     ///
     /// # Errors
-    /// Fails if the coordinator refuses it.
-    pub async fn revoke(&mut self, name: &str) -> Result<u64, ClientError> {
+    /// Fails if nobody has the name, if it is that of the last admin, or if the coordinator refuses it.
+    pub async fn revoke(&mut self, name: &str) -> Result<RevokeResponse, ClientError> {
         let request = RevokeRequest { name: name.to_owned() };
-        Ok(self.calls.revoke(request).await.map_err(|status| failed(&self.link, status))?.into_inner().certificates)
+        Ok(self.calls.revoke(request).await.map_err(|status| failed(&self.link, status))?.into_inner())
     }
 }
 

@@ -51,7 +51,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 /// Queries whose answers are awaited, and those whose answers are merged, at the same time; others wait. Each takes the memory of all of its parts.
 const AWAITED: usize = 64;
@@ -105,6 +105,8 @@ struct Shared {
     sinks: Mutex<SinkReports>,
     /// What was done so far.
     counts: Counts,
+    /// Whether the coordinator ends: streams of alerts end with it.
+    is_ending: watch::Sender<bool>,
     /// Answers that are awaited, and those that are merged, at the same time.
     waiting: Semaphore,
     merging: Semaphore,
@@ -137,6 +139,7 @@ impl Coordinator {
                 troubles: Mutex::default(),
                 sinks: Mutex::default(),
                 counts: Counts::default(),
+                is_ending: watch::Sender::new(false),
                 waiting: Semaphore::new(AWAITED),
                 merging: Semaphore::new(MERGED),
             }),

@@ -62,7 +62,7 @@ pub use facts::{CertificateFacts, Serial};
 pub use fingerprint::Fingerprint;
 pub use lives::{Lives, SKEW};
 pub use name::{Identity, MemberName, Subject};
-pub use registrar::Registrar;
+pub use registrar::{Registrar, Revoked};
 pub use request::{PendingKey, SigningRequest};
 pub use revocations::Revocations;
 pub use role::Role;

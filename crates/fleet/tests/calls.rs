@@ -7,7 +7,7 @@ mod programs;
 mod times;
 
 use home::{Home, PATIENCE, credentials, patiently};
-use queuescope_fleet::client::{Client, ClientError, join};
+use queuescope_fleet::client::{AlertFollower, Client, ClientError, Followed, join};
 use queuescope_fleet::identity::{DefaultTimeProvider, Token, client_config, join_config};
 use queuescope_fleet::protocol::fleet_client::FleetClient;
 use queuescope_fleet::protocol::{
@@ -134,6 +134,58 @@ async fn alerts_come_once_even_if_both_end_meanwhile() {
     assert_eq!(alerts(&home, 3).await, ["first", "second", "third"]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_of_alerts_survives_the_coordinator() {
+    let mut home = Home::start().await;
+    let host = home.host("host").await;
+    let mut follower = AlertFollower::new(&home.address, credentials(&home.path("home/admin")), 1);
+    let (seen, mut come) = mpsc::unbounded_channel();
+    let following = tokio::spawn(async move {
+        loop {
+            let came = follower.next().await;
+            let is_over = came.is_err();
+            seen.send(came).expect("somebody waits");
+            if is_over {
+                return;
+            }
+        }
+    });
+    let (mut broken, mut triggers) = (0, Vec::new());
+    let mut next = async |count: usize, triggers: &mut Vec<String>| {
+        while triggers.len() < count {
+            match come.recv().await.expect("it goes on").expect("it is not refused") {
+                Followed::Alert(alert) => triggers.push(alert.trigger),
+                Followed::Broken { .. } => broken += 1,
+                Followed::Connected => {}
+            }
+        }
+    };
+    alert(&host.folder, "first");
+    next(1, &mut triggers).await;
+    home.stop().await;
+    ["second", "third"].iter().for_each(|trigger| alert(&host.folder, trigger));
+    home.run().await;
+    next(3, &mut triggers).await;
+    assert_eq!(triggers, ["first", "second", "third"]);
+    assert!(broken > 0, "it says that the connection broke");
+    assert!(!following.is_finished());
+    // It is not tried again with a certificate that was revoked.
+    home.join("second", "admin").await;
+    let revoked = home.client("second").await.revoke("admin").await.expect("there is another");
+    assert_eq!(revoked.certificates, 1);
+    let refused = loop {
+        if let Err(error) = come.recv().await.expect("it goes on") {
+            break error;
+        }
+    };
+    assert!(refused.to_string().contains("revoked"), "{refused}");
+    following.await.expect("it ends");
+    // The first connection is tried once.
+    home.stop().await;
+    let mut late = AlertFollower::new(&home.address, credentials(&home.path("second")), 1);
+    assert!(matches!(late.next().await, Err(ClientError::Connect(_))));
+}
+
 /// Adds an alert to a folder, as recording does.
 fn alert(folder: &Path, trigger: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(folder.join("alerts.jsonl")).expect("it can");
@@ -161,7 +213,7 @@ async fn a_revoked_host_is_no_member() {
     let home = Home::start().await;
     let host = home.host("host").await;
     home.wait_for("host", State::Answered).await;
-    assert_eq!(home.admin().await.revoke("host").await.expect("it is an administrator"), 1);
+    assert_eq!(home.admin().await.revoke("host").await.expect("it is an administrator").certificates, 1);
     let mut admin = home.admin().await;
     patiently("the host is no member", async || admin.members().await.expect("it answers").is_empty().then_some(()))
         .await;

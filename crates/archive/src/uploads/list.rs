@@ -22,6 +22,8 @@ const CHANGED: &str = "it is not as it was written";
 pub(crate) struct UploadList {
     store: u64,
     to: String,
+    /// The host whose records they are; absent: not known.
+    host: Option<String>,
     compared: bool,
     /// By name: whether the store is known to have it.
     volumes: BTreeMap<String, bool>,
@@ -35,6 +37,8 @@ struct ListHeader {
     /// When the folder was made, in nanoseconds since 1970: 16 hexadecimal digits.
     store: String,
     to: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     /// Whether all volumes were compared with what the store has.
     compared: bool,
     /// Checksum of this line, with 0 in place of the checksum, and of all lines that follow.
@@ -51,7 +55,7 @@ struct Line {
 
 impl UploadList {
     pub fn new(store: u64, to: &str) -> Self {
-        Self { store, to: to.to_owned(), compared: false, volumes: BTreeMap::new() }
+        Self { store, to: to.to_owned(), host: None, compared: false, volumes: BTreeMap::new() }
     }
 
     /// The path of the file in a folder.
@@ -86,6 +90,14 @@ impl UploadList {
 
     pub fn to(&self) -> &str {
         &self.to
+    }
+
+    pub fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    pub fn set_host(&mut self, host: &str) {
+        self.host = Some(host.to_owned());
     }
 
     /// Whether all volumes were compared with what the store has: until then it may have volumes that this list lacks.
@@ -141,7 +153,8 @@ impl UploadList {
             self.volumes.iter().map(|(volume, confirmed)| Line { volume: volume.clone(), confirmed: *confirmed });
         let rest: String = lines.map(|entry| line(&entry)).collect();
         let (store, to, compared) = (format!("{:016x}", self.store), self.to.clone(), self.compared);
-        let mut head = ListHeader { format: FORMAT, store, to, compared, crc32: 0 };
+        let host = self.host.clone();
+        let mut head = ListHeader { format: FORMAT, store, to, host, compared, crc32: 0 };
         let mut sum = crc32fast::Hasher::new();
         sum.update(line(&head).as_bytes());
         sum.update(rest.as_bytes());
@@ -159,7 +172,7 @@ impl UploadList {
             return Err(format!("it has format {}, and this version of queuescope reads format {FORMAT}", head.format));
         }
         let store = u64::from_str_radix(&head.store, 16).map_err(|_| CHANGED.to_owned())?;
-        let mut list = Self { compared: head.compared, ..Self::new(store, &head.to) };
+        let mut list = Self { host: head.host, compared: head.compared, ..Self::new(store, &head.to) };
         for text in lines {
             let Line { volume, confirmed } =
                 serde_json::from_str(text).map_err(|error| format!("a line is wrong: {error}"))?;
@@ -214,9 +227,9 @@ mod tests {
     proptest! {
         /// What is written is read, with any destination.
         #[test]
-        fn what_is_written_is_read(store in any::<u64>(), to in any::<String>(), compared in any::<bool>(), volumes in any::<Vec<(String, bool)>>()) {
+        fn what_is_written_is_read(store in any::<u64>(), to in any::<String>(), host in any::<Option<String>>(), compared in any::<bool>(), volumes in any::<Vec<(String, bool)>>()) {
             let mut list = UploadList::new(store, &to);
-            (list.compared, list.volumes) = (compared, volumes.into_iter().collect());
+            (list.host, list.compared, list.volumes) = (host, compared, volumes.into_iter().collect());
             prop_assert_eq!(UploadList::parse(list.text().as_bytes()), Ok(list));
         }
     }

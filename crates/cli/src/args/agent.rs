@@ -21,6 +21,13 @@ use std::path::{Path, PathBuf};
     ])
     .multiple(true)
     .conflicts_with_all(["int", "int_capture", "departures", "folder"])))]
+// The process that records to the folder decides how its packets are kept.
+#[command(group(clap::ArgGroup::new("of_log")
+    .args([
+        "durability", "log_memory", "when_full", "keep_for", "keep_size", "log_index", "direction", "buffer",
+    ])
+    .multiple(true)
+    .conflicts_with("folder")))]
 #[command(
     after_help = "Exit status: 0 if all went well; 1 if packets were not written (they are counted); 2 if nothing could be recorded, or if the coordinator refused this host. SIGINT and SIGTERM end the agent, and what was captured is written.\n\n\
                         Examples: queuescope agent eth0 --log /var/log/queuescope --credentials /etc/queuescope/me --trigger 'busy=bytes > 100MB@10ms/1s' --aggregate 'bytes=sum(length)'\n         \
@@ -70,7 +77,9 @@ pub struct Agent {
     pub time_unit: TimeUnit,
 
     /// Instead of an interface, answer about a folder that another process records to, such as capture --log or live --log. It is only read: the agent forwards the alerts of
-    /// that process, has no part in cuts, and installs no definitions of control programs
+    /// that process, has no part in cuts, and installs no definitions of control programs. That process decides how packets are kept, so --memory, --index and similar options
+    /// are given to it. The folder has the packets that its disk lost; what that process left out by a sample or a limit (--sample, --cpu) is not in it, so answers do not
+    /// state that
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["log", "int", "int_capture", "departures"])]
     pub folder: Option<PathBuf>,
 
@@ -113,4 +122,39 @@ fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().map_err(|_| format!("'{text}' is not a share: 15% or 0.15"))? / unit;
     if (0.001..=64.0).contains(&share) { Ok(share) } else { Err("use 0.1% to 6400%".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Agent;
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        _agent: Agent,
+    }
+
+    #[test]
+    fn a_folder_of_another_process_takes_no_options_of_recording() {
+        let parsed = |words: &str| {
+            let words = format!("agent --credentials me --folder log {words}");
+            Command::try_parse_from(words.split_whitespace()).map(drop).map_err(|error| error.kind())
+        };
+        assert_eq!(parsed(""), Ok(()));
+        assert_eq!(parsed("--for 10s"), Ok(()));
+        for given in [
+            "--memory 2GB",
+            "--index src_ip",
+            "--keep-for 7d",
+            "--keep-size 1GB",
+            "--durability synced",
+            "--when-full wait",
+            "--buffer 16MiB",
+            "--direction in",
+        ] {
+            assert_eq!(parsed(given), Err(ErrorKind::ArgumentConflict), "{given}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ pub fn run(args: &FleetActions) -> Result<Outcome> {
     print(args.json, lines, |out| {
         let rows = actions.iter().map(|action| {
             let ActionState { id, program, member, flow, action: what, reason, touched, packets, .. } = action.clone();
+            let member = if member.is_empty() { "-".to_owned() } else { member };
             let reason = if reason.is_empty() { action.cause.clone() } else { reason };
             let touched = format!("{} of {}", count(touched), count(packets));
             [id.to_string(), time(action.at), program, member, what, flow, state(action), touched, reason]

@@ -39,6 +39,13 @@ impl Minute {
         is_free
     }
 
+    /// What was taken at this time was not used: it does not count.
+    pub fn give_back(&mut self, at: Nanos) {
+        if let Some(place) = self.taken.iter().rposition(|taken| *taken == at) {
+            self.taken.remove(place);
+        }
+    }
+
     /// Whether one more is allowed now.
     pub fn is_free(&mut self, now: Nanos) -> bool {
         while self.taken.front().is_some_and(|at| now.saturating_sub(*at) >= LENGTH) {

@@ -51,11 +51,18 @@ pub enum AgentEvent {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// TLS cannot be configured.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
+    #[error("{}", .0.with_causes())]
+    Identity(IdentityError),
     /// The coordinator refuses this agent, and will refuse it again.
     #[error("the coordinator refuses this host: {0}")]
     Refused(String),
+}
+
+impl From<IdentityError> for AgentError {
+    /// Its text has the causes, so it must not be a source as well.
+    fn from(error: IdentityError) -> Self {
+        Self::Identity(error)
+    }
 }
 
 /// Where an agent connects to, and as what.

@@ -1,6 +1,8 @@
 //! Answers questions.
 
 use super::Served;
+use super::around::Around;
+use super::folder::OtherFolder;
 use crate::answer::Asked;
 use crate::clock;
 use crate::cut::Freezer;
@@ -11,7 +13,7 @@ use queuescope_log::FilterId;
 use queuescope_recording::query::{PartLimits, Records};
 use queuescope_wire::{ByteCount, Nanos};
 use std::error::Error;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -59,14 +61,17 @@ impl Served {
     /// # Errors
     /// Returns why there is none, for people.
     pub(super) fn part(&self, question: &Question, until: Nanos) -> Result<Part, String> {
-        let (asked, mut extent) =
-            Asked::of_question(question, self.source.schema()).map_err(|error| error.to_string())?;
+        if let Some(why) = self.source.folder().and_then(OtherFolder::trouble) {
+            return Err(why);
+        }
+        let source = self.source.open();
+        let (asked, mut extent) = Asked::of_question(question, source.schema()).map_err(|error| error.to_string())?;
         // Before the records: what comes meanwhile may be missing.
         let complete = self.complete();
         extent.to = question.at.map_or(extent.to, |at| extent.to.min(at.saturating_add(1)));
         let limits = PartLimits { groups: usize::try_from(question.groups).unwrap_or(usize::MAX), memory: MEMORY };
         let records = match question.filter.as_str() {
-            "" => self.source.records(),
+            "" => source.records(),
             name => {
                 let recorder = self.source.own().map(|records| &*records.0);
                 let found = recorder.and_then(|recorder| Some((recorder, installed_filter(recorder, name)?)));
@@ -75,13 +80,17 @@ impl Served {
                 Records::Filtered(recorder, filter)
             }
         };
-        let partial = asked.evaluate(records, extent, limits, &|| clock::steady() < until && !self.is_ending());
-        let partial = partial.map_err(|error| match error.kind() {
+        let go_on = || clock::steady() < until && !self.is_ending();
+        let failed = |error: io::Error| match error.kind() {
             ErrorKind::Interrupted => "it had not read all of its records when the time was over".to_owned(),
             _ => with_causes(&error),
-        })?;
+        };
+        let partial = asked.evaluate(records, extent, limits, &go_on).map_err(failed)?;
         let part = partial.to_part(&asked).map_err(|error| with_causes(&error))?;
-        Ok(Part { complete: complete.filter(|_| question.at.is_some()), ..part })
+        let Some(at) = question.at else { return Ok(part) };
+        let around = Around::of(&source, at, complete == Some(u64::MAX), limits, &go_on).map_err(failed)?;
+        let notes = part.notes.into_iter().chain(around.note).collect();
+        Ok(Part { complete, notes, lacks: around.lacks.unwrap_or_default(), ..part })
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::Served;
 use super::alerts::Alerts;
+use super::folder::{Looked, OtherFolder};
 use super::source::Records;
 use crate::clock;
 use crate::cut::Freezer;
 use crate::locked::lock;
 use crate::protocol::{
-    Acted, Answer, FromAgent, Frozen, Hello, PROTOCOL, Programs, Question, Shown, Status, Thawed, ToAgent, answer,
-    from_agent, to_agent,
+    Acted, Alert, Answer, FromAgent, Frozen, Hello, LeftOut, PROTOCOL, Programs, Question, Shown, Status, Thawed,
+    ToAgent, answer, from_agent, to_agent,
 };
 use queuescope_log::FrozenTail;
 use queuescope_wire::Nanos;
@@ -52,6 +53,19 @@ pub enum SessionError {
         /// The version of the agent.
         own: &'static str,
     },
+    /// Another recording, or another file of alerts, is in the folder: the next stream serves it from its start.
+    #[error(
+        "{folder} has another {what} in place of the one that was served, and it is read from its start now; of the earlier one, \
+         {lost} alerts were not stored by the coordinator"
+    )]
+    Replaced {
+        /// The folder.
+        folder: String,
+        /// What was replaced.
+        what: &'static str,
+        /// Alerts that were read and not stored.
+        lost: u64,
+    },
     /// The folder cannot be read.
     #[error("cannot read the alerts in {folder}: {why}")]
     Alerts {
@@ -65,13 +79,13 @@ pub enum SessionError {
 impl Served {
     /// The first message.
     pub fn hello(&self) -> Hello {
-        let schema = self.source.schema();
+        self.source.folder().inspect(|folder| folder.look_at_alerts());
         Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: PROTOCOL,
-            schema: schema.name().to_owned(),
+            schema: self.source.open().schema().name().to_owned(),
             source: self.about.clone(),
-            store: self.store(),
+            store: self.source.store(),
             no_cuts: self.source.own().is_none(),
         }
     }
@@ -108,12 +122,18 @@ impl Served {
             None => return Err(ended("the coordinator closed it at once")),
         };
         welcomed();
+        let alerts = Alerts::after(&self.folder, self.source.store(), stored);
+        let alerts = match self.source.folder() {
+            None => alerts,
+            Some(folder) => alerts.of_first_line(folder.first_line()),
+        };
         let mut stream = Serving {
             served: self,
             go,
             freezer: Arc::default(),
-            alerts: Alerts::after(&self.folder, self.store(), stored),
+            alerts,
             unstored: 0,
+            replaced: None,
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             places: Arc::new(Semaphore::new(PLACES)),
         };
@@ -137,18 +157,16 @@ impl Served {
                 }
                 _ = status.tick() => {
                     stream.repeat_alerts();
-                    stream.alert().await?;
+                    match self.source.folder() {
+                        None => stream.alert().await?,
+                        Some(folder) => stream.look(folder).await?,
+                    }
                     stream.status().await?;
                     let news = lock(&self.acts).news(clock::steady());
                     stream.acted(news).await?;
                 }
             }
         }
-    }
-
-    /// Names the folder: another one in its place has other alerts.
-    fn store(&self) -> u64 {
-        self.source.made_at()
     }
 }
 
@@ -161,6 +179,8 @@ struct Serving<'a> {
     alerts: Alerts,
     /// How often there were alerts that wait, and none was stored since the time before.
     unstored: u32,
+    /// What was replaced in a folder of another process, and how often its earlier alerts were awaited to be stored since.
+    replaced: Option<(&'static str, u32)>,
     turns: Arc<Semaphore>,
     places: Arc<Semaphore>,
 }
@@ -286,19 +306,69 @@ impl Serving<'_> {
     /// Reads alerts again that have waited for some time.
     fn repeat_alerts(&mut self) {
         self.unstored = if self.alerts.waiting() == 0 { 0 } else { self.unstored + 1 };
-        if self.unstored > AGAIN {
+        if self.unstored > AGAIN && self.replaced.is_none() {
             self.unstored = 0;
             self.alerts.again();
         }
     }
 
     async fn alert(&mut self) -> Result<(), SessionError> {
-        let folder = self.served.folder.display();
-        let more = self.alerts.more().map_err(|why| SessionError::Alerts { folder: folder.to_string(), why })?;
-        for alert in more {
+        let more = self.alerts.more().map_err(|why| self.unread(why))?;
+        self.send_alerts(more).await
+    }
+
+    async fn send_alerts(&self, alerts: Vec<Alert>) -> Result<(), SessionError> {
+        for alert in alerts {
             self.send(from_agent::Message::Alert(alert)).await?;
         }
         Ok(())
+    }
+
+    /// Looks at the folder of another process: its new alerts, and whether another recording or another file of alerts is there. If so, the stream ends,
+    /// because the next one names these. Alerts that were read have some time to be stored.
+    async fn look(&mut self, folder: &OtherFolder) -> Result<(), SessionError> {
+        let was_open = self.alerts.is_open();
+        let more = self.alerts.more().map_err(|why| self.unread(why))?;
+        if self.replaced.is_none() && folder.look() == Looked::Replaced {
+            self.replaced = Some(("recording", 0));
+            if !was_open {
+                // They may be of the later recording, which begins with the next stream.
+                return Err(self.replaced(folder, 0));
+            }
+        }
+        let is_last = more.is_empty();
+        self.send_alerts(more).await?;
+        let is_there = folder.trouble().is_none();
+        if is_last
+            && is_there
+            && self.replaced.is_none()
+            && self.alerts.is_replaced().map_err(|why| self.unread(why))?
+        {
+            // The first alert of a folder names its file, which replaces none.
+            if !self.alerts.is_other() || folder.first_line() != 0 {
+                folder.alerts_replaced();
+            }
+            self.replaced = Some(("file of alerts", 0));
+        }
+        let waiting = self.alerts.waiting();
+        match &mut self.replaced {
+            Some((_, awaited)) if is_last && (waiting == 0 || *awaited >= AGAIN) => Err(self.replaced(folder, waiting)),
+            Some((_, awaited)) => {
+                *awaited += 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn replaced(&self, folder: &OtherFolder, lost: u64) -> SessionError {
+        folder.lose_alerts(lost);
+        let what = self.replaced.map_or("recording", |(what, _)| what);
+        SessionError::Replaced { folder: self.served.folder.display().to_string(), what, lost }
+    }
+
+    fn unread(&self, why: io::Error) -> SessionError {
+        SessionError::Alerts { folder: self.served.folder.display().to_string(), why }
     }
 
     /// Reports what became of actions.
@@ -313,8 +383,15 @@ impl Serving<'_> {
         let records = self.served.visible();
         let (shed, waiting) = (self.served.shed.load(Ordering::Relaxed), self.alerts.waiting());
         let (malformed, uploads) = (self.alerts.malformed(), self.served.upload_state());
-        let left_out = self.served.left_out.get();
-        let status = Status { records, shed, waiting, malformed, uploads, left_out };
+        let mut left_out = self.served.left_out.get();
+        let folder = self.served.source.folder();
+        left_out.extend(folder.into_iter().flat_map(OtherFolder::left_out));
+        if self.alerts.missing() > 0 {
+            let meaning = "alerts that are stored are not in its alerts.jsonl any more, which was cut".to_owned();
+            left_out.push(LeftOut { reason: "alerts_cut".to_owned(), count: self.alerts.missing(), meaning });
+        }
+        let trouble = folder.and_then(OtherFolder::trouble).unwrap_or_default();
+        let status = Status { records, shed, waiting, malformed, uploads, left_out, trouble };
         self.send(from_agent::Message::Status(status)).await
     }
 

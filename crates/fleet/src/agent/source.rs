@@ -1,9 +1,9 @@
 //! The records that an agent serves.
 
-use queuescope_archive::{End, FolderError, History, Recorder, is_recorded};
+use super::folder::{OpenFolder, OtherFolder};
+use queuescope_archive::Recorder;
 use queuescope_log::{Log, Schema};
-use queuescope_recording::query::{self, Held};
-use std::path::{Path, PathBuf};
+use queuescope_recording::query;
 use std::sync::Arc;
 
 /// A log that this process records, or a folder that another process records to.
@@ -23,37 +23,27 @@ impl AsRef<Log> for Records {
     }
 }
 
-/// A folder that another process records to, or has recorded. It is only read.
+/// The records at some moment: another recording may take the place of a folder.
 #[derive(Debug)]
-pub(super) struct OtherFolder {
-    path: PathBuf,
-    held: Held,
-    made_at: u64,
-}
-
-impl OtherFolder {
-    /// # Errors
-    /// Fails if it is not a log.
-    pub fn open(path: &Path) -> Result<Self, FolderError> {
-        let history = History::open(path)?;
-        let made_at = history.made_at();
-        Ok(Self { path: path.to_owned(), held: Held::Folder(Box::new(history)), made_at })
-    }
+pub(super) enum OpenSource<'a> {
+    Own(&'a Records),
+    Folder(Arc<OpenFolder>),
 }
 
 impl Source {
-    pub fn schema(&self) -> &Schema {
+    /// The records as they are now.
+    pub fn open(&self) -> OpenSource<'_> {
         match self {
-            Self::Own(records) => records.0.log().schema(),
-            Self::Folder(folder) => folder.held.schema(),
+            Self::Own(records) => OpenSource::Own(records),
+            Self::Folder(folder) => OpenSource::Folder(folder.open_folder()),
         }
     }
 
-    /// When the folder was made, which names it.
-    pub fn made_at(&self) -> u64 {
+    /// Names the folder of alerts: another one in its place has another number.
+    pub fn store(&self) -> u64 {
         match self {
             Self::Own(records) => records.0.made_at(),
-            Self::Folder(folder) => folder.made_at,
+            Self::Folder(folder) => folder.store(),
         }
     }
 
@@ -61,8 +51,7 @@ impl Source {
     pub fn visible(&self) -> u64 {
         match self {
             Self::Own(records) => records.0.position(records.0.log().snapshot().len()),
-            // What cannot be read is damage in the next answer.
-            Self::Folder(folder) => folder.held.end().map_or(0, |end: End| end.position()),
+            Self::Folder(folder) => folder.visible(),
         }
     }
 
@@ -74,19 +63,33 @@ impl Source {
         }
     }
 
-    /// The records for a question.
-    pub fn records(&self) -> query::Records<'_> {
+    /// The folder of another process.
+    pub fn folder(&self) -> Option<&OtherFolder> {
         match self {
-            Self::Own(records) => query::Records::Recorder(&records.0),
-            Self::Folder(folder) => query::Records::Held(&folder.held),
+            Self::Own(_) => None,
+            Self::Folder(folder) => Some(folder),
         }
     }
 
     /// Whether no more records come, as far as that is known.
     pub fn has_ended(&self) -> bool {
+        self.folder().is_some_and(OtherFolder::has_ended)
+    }
+}
+
+impl OpenSource<'_> {
+    pub fn schema(&self) -> &Schema {
         match self {
-            Self::Own(_) => false,
-            Self::Folder(folder) => is_recorded(&folder.path).is_ok_and(|is_recorded| !is_recorded),
+            Self::Own(records) => records.0.log().schema(),
+            Self::Folder(folder) => folder.held.schema(),
+        }
+    }
+
+    /// The records for a question.
+    pub fn records(&self) -> query::Records<'_> {
+        match self {
+            Self::Own(records) => query::Records::Recorder(&records.0),
+            Self::Folder(folder) => query::Records::Held(&folder.held),
         }
     }
 }

@@ -64,6 +64,7 @@ impl Partial {
             notes: self.notes.clone(),
             damage: self.damage.clone().unwrap_or_default(),
             complete: None,
+            lacks: String::new(),
         })
     }
 
@@ -72,7 +73,7 @@ impl Partial {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn of_part(part: &Part, asked: &Asked, limits: IpcLimits) -> Result<Self, IpcError> {
-        let Part { groups, records, left_out, notes, damage, complete: _ } = part;
+        let Part { groups, records, left_out, notes, damage, complete: _, lacks: _ } = part;
         let damage = Some(damage.clone()).filter(|damage| !damage.is_empty());
         let (records, left_out, notes) = (*records, *left_out, notes.clone());
         Ok(Self { records, left_out, notes, damage, ..Self::decode(groups, asked, limits)? })

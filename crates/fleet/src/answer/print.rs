@@ -41,6 +41,10 @@ pub fn write_answer(
             *skipped.entry("members".to_owned()).or_default() += 1;
         }
     }
+    if members.is_empty() {
+        damage.push(format!("no host has records of `{}`", asked.schema().name()));
+        notes.push(format!("no host of the fleet has records of `{}`, so there is no answer", asked.schema().name()));
+    }
     if merged.left_out > 0 {
         skipped.insert("groups".to_owned(), merged.left_out);
     }

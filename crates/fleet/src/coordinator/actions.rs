@@ -26,7 +26,7 @@ const HOLD: Duration = Duration::from_secs(1);
 const LATE: Nanos = Nanos(5_000_000_000);
 /// The most actions in progress, of all programs and hosts.
 const MOST: usize = 1_024;
-/// The most refusals of a program in a minute that are stored; others are counted.
+/// The most refusals of a program in a minute that are stored; others are counted. After as many by hosts, no more actions go to hosts in that minute.
 const REFUSALS: u32 = 60;
 /// The most characters of what a host says.
 const REASON: usize = 512;
@@ -52,6 +52,8 @@ struct Open {
     flow: Flow,
     /// When it ends, by the steady clock.
     until: Nanos,
+    /// When it went to the host, by the steady clock, if the host has not replied: it counts in `per_minute`, unless the host does not begin it.
+    sent: Option<Nanos>,
 }
 
 /// What a program did.
@@ -61,6 +63,8 @@ struct OfProgram {
     refused: u64,
     /// Refusals of the last minute that were stored.
     stored: Minute,
+    /// Actions of the last minute that hosts did not begin.
+    not_begun: Minute,
 }
 
 /// What an action is for.
@@ -91,7 +95,8 @@ impl Now {
 
 impl Default for OfProgram {
     fn default() -> Self {
-        Self { acted: 0, refused: 0, stored: Minute::new(REFUSALS) }
+        let minute = || Minute::new(REFUSALS);
+        Self { acted: 0, refused: 0, stored: minute(), not_begun: minute() }
     }
 }
 
@@ -114,15 +119,11 @@ impl Actions {
             |open: &Open| open.session.name() == member && open.act == cause.number && open.flow == *cause.flow;
         let same = self.open.iter().find(|(id, open)| is_same(open) && self.is_of(**id, cause.program));
         let same = same.map(|(id, _)| *id);
-        let (session, of_minute) = match (self.refusal(now, cause, same.is_some()), session) {
+        let session = match (self.refusal(now, cause, same.is_some()), session) {
             (Some(why), _) => return self.refuse(now, cause, member, &why).map(|()| true),
             (None, None) => return self.refuse(now, cause, member, "the host is absent").map(|()| true),
-            (None, Some(session)) => (session, self.minutes.get_mut(&(cause.program.to_owned(), cause.number))),
+            (None, Some(session)) => session,
         };
-        // It was free when the limits were looked at.
-        if let Some(minute) = of_minute {
-            minute.take(now.steady);
-        }
         let Act { action, time, dry, .. } = *cause.act;
         let order = Order { flow: *cause.flow, action, time, dry };
         let id = same.unwrap_or_else(|| self.store.next_id());
@@ -136,11 +137,15 @@ impl Actions {
         self.note(&record, None);
         self.store.decide(record)?;
         let until = now.steady.saturating_add(time);
-        let open = Open { act: cause.number, session: session.clone(), flow: *cause.flow, until };
-        self.open.insert(id, open);
         self.of_program(cause.program).acted += 1;
         let message = to_agent::Message::Act(order.message(id, cause.program, cause.text));
-        Ok(session.send(protocol::ToAgent { message: Some(message) }))
+        let is_sent = session.send(protocol::ToAgent { message: Some(message) });
+        // It was free when the limits were looked at.
+        let minute = self.minutes.get_mut(&(cause.program.to_owned(), cause.number)).filter(|_| is_sent);
+        let sent = minute.is_some_and(|minute| minute.take(now.steady)).then_some(now.steady);
+        let open = Open { act: cause.number, session: session.clone(), flow: *cause.flow, until, sent };
+        self.open.insert(id, open);
+        Ok(is_sent)
     }
 
     /// Why an action may not begin, if it may not.
@@ -155,6 +160,11 @@ impl Actions {
         }
         if !is_again && self.open.len() >= MOST {
             return Some(format!("{MOST} actions of all programs are in progress, which is the coordinator's limit"));
+        }
+        if !self.of_program(program).not_begun.is_free(now.steady) {
+            return Some(format!(
+                "hosts did not begin {REFUSALS} actions in the last minute, which is the coordinator's limit"
+            ));
         }
         let minute = self.minutes.entry((program.to_owned(), number)).or_insert_with(|| Minute::new(act.per_minute));
         let is_full = !minute.is_free(now.steady);
@@ -203,10 +213,14 @@ impl Actions {
             ActState::ActUnspecified | ActState::ActSent => return Ok(()),
         };
         if state.is_open() {
+            self.open.entry(acted.id).and_modify(|open| open.sent = None);
             record.state = state;
             record.until = now.wall.saturating_add(Nanos(acted.left.min(LONGEST.0)));
             self.store.update(record);
             return Ok(());
+        }
+        if state == ActionState::Refused || (state == ActionState::Failed && record.state == ActionState::Sent) {
+            self.not_begun(now, acted.id, &record.program);
         }
         if state == ActionState::Refused {
             self.of_program(&record.program).refused += 1;
@@ -221,6 +235,16 @@ impl Actions {
         record.until = now.wall;
         record.end(state, &reason);
         self.finish(record)
+    }
+
+    /// A host did not begin an action, or did not give it another end: it does not count in `per_minute`.
+    fn not_begun(&mut self, now: Now, id: u64, program: &str) {
+        self.of_program(program).not_begun.take(now.steady);
+        let Some(Open { act, sent, .. }) = self.open.get_mut(&id) else { return };
+        let (act, sent) = (*act, sent.take());
+        if let Some((minute, sent)) = self.minutes.get_mut(&(program.to_owned(), act)).zip(sent) {
+            minute.give_back(sent);
+        }
     }
 
     /// Ends actions here; their hosts hear of it by the next message about what goes on.
@@ -328,7 +352,13 @@ impl Coordinator {
         let known = self.members();
         for (number, act) in program.acts().iter().enumerate().filter(|(_, act)| act.after == raise) {
             let cause = Cause { program: name, number, act, text, flow };
-            for member in act.hosts.of(known.iter().map(|member| member.name.as_str())) {
+            let members = act.hosts.of(known.iter().map(|member| member.name.as_str()));
+            if members.is_empty() {
+                let why = format!("no host matches `hosts` = {}", act.hosts);
+                let refused = lock(&self.shared.actions).refuse(Now::read(), cause, "", &why);
+                self.or_trouble(refused);
+            }
+            for member in members {
                 let (sessions, _) = lock(&self.shared.members).sessions(std::slice::from_ref(&member));
                 let session = sessions.first();
                 let decided = lock(&self.shared.actions).decide(Now::read(), cause, &member, session);

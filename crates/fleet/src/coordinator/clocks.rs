@@ -9,6 +9,9 @@ use crate::journey::DRIFT_PPM;
 use crate::protocol::ClockOffset;
 use queuescope_wire::Nanos;
 
+/// What is not known of a member whose time decides.
+pub(super) const NO_CLOCK: &str = "the distance of its clock has not been measured since it connected";
+
 /// What is known of the distance of two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeasuredClock {

@@ -240,7 +240,12 @@ impl Members {
             });
             known.member.left_out = status.left_out.into_iter().take(REASONS).map(shortened_reason).collect();
             let is_shedding = known.shed_at.is_some_and(|at| now.saturating_sub(at) < SHEDDING);
-            known.member.set_state(if is_shedding { State::Shedding } else { State::Answered });
+            known.member.trouble = shortened(&status.trouble);
+            known.member.set_state(match (known.member.trouble.is_empty(), is_shedding) {
+                (false, _) => State::Failed,
+                (true, true) => State::Shedding,
+                (true, false) => State::Answered,
+            });
         });
     }
 
@@ -383,8 +388,9 @@ impl Coordinator {
         lock(&self.shared.members).expect(names);
     }
 
-    /// Ends the streams of all members.
+    /// Ends the streams of all members, and those of alerts.
     pub(super) fn end_all(&self) {
+        self.shared.is_ending.send_replace(true);
         let (sessions, _) = lock(&self.shared.members).sessions(&[]);
         sessions.iter().for_each(|session| self.detach(session));
     }

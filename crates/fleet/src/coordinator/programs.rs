@@ -1,5 +1,8 @@
 //! The control programs of a coordinator: which there are, who has their definitions, and what became of their runs.
 
+mod choose;
+mod held;
+mod hosts;
 mod raise;
 mod run;
 mod store;
@@ -11,8 +14,9 @@ use super::{Coordinator, Session};
 use crate::locked::lock;
 use crate::program::Program;
 use crate::protocol::{self, InstalledOn, InstalledPart, ProgramPart, ProgramState, ToAgent, to_agent};
+use held::LastHeld;
 use queuescope_log::{TextError, name_problem};
-use run::{LastHeld, Pending, Timetable};
+use run::{Pending, Timetable};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Questions whose answers are merged.
 
+use super::clocks::NO_CLOCK;
 use super::{AskedMembers, Coordinator, CutError, Reply};
 use crate::answer::{AskError, Asked, IpcLimits, Merged, Merging, Partial, RowsError, schema_name};
 use crate::locked::lock;
@@ -74,7 +75,12 @@ impl Coordinator {
         self.shared.counts.malformed.fetch_add(failed.saturating_sub(failed_before) as u64, Ordering::Relaxed);
         if at.is_some() {
             let known = lock(&self.shared.members);
-            answered.members.iter_mut().for_each(|member| member.clock = known.clock(&member.name));
+            for member in &mut answered.members {
+                member.clock = known.clock(&member.name);
+                if member.clock.is_none() && matches!(member.state(), State::Answered | State::Shedding) {
+                    member.notes.push(NO_CLOCK.to_owned());
+                }
+            }
         }
         Ok(answered)
     }
@@ -91,7 +97,11 @@ fn merged(asked: &Asked, limits: IpcLimits, replies: Vec<Reply>) -> Answered {
             match joined(&part, asked, limits, &mut merging) {
                 Ok(()) => {
                     (answer.records, answer.left_out, answer.notes) = (part.records, part.left_out, part.notes);
-                    answer.problem = part.damage;
+                    answer.problem = [part.damage, part.lacks]
+                        .into_iter()
+                        .filter(|why| !why.is_empty())
+                        .collect::<Vec<_>>()
+                        .join("; ");
                 }
                 Err(why) => {
                     answer.set_state(State::Failed);

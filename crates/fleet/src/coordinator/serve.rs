@@ -51,7 +51,7 @@ const MESSAGE: usize = 1 << 20;
 pub enum CoordinatorError {
     /// Its certificates.
     #[error("{}", .0.with_causes())]
-    Identity(#[from] IdentityError),
+    Identity(IdentityError),
     /// Its alerts.
     #[error(transparent)]
     Alerts(#[from] AlertStoreError),
@@ -86,8 +86,15 @@ pub enum CoordinatorError {
         why: io::Error,
     },
     /// The server.
-    #[error("the coordinator ended: {0}")]
+    #[error("the coordinator ended")]
     Server(#[from] tonic::transport::Error),
+}
+
+impl From<IdentityError> for CoordinatorError {
+    /// Its text has the causes, so it must not be a source as well.
+    fn from(error: IdentityError) -> Self {
+        Self::Identity(error)
+    }
 }
 
 /// Makes a coordinator's folder: its authority with certificates for `names`, localhost and loopback addresses, and the credentials of a first

@@ -3,7 +3,7 @@
 use super::audit::{AuditEntry, AuditLog};
 use super::{ActionRecord, Coordinator, CutError, ProgramError, QueryError};
 use crate::clock;
-use crate::identity::{CertificateFacts, Identity, IdentityError, MemberName, Registrar, Role};
+use crate::identity::{CertificateFacts, Identity, IdentityError, MemberName, Registrar, Revoked, Role};
 use crate::protocol::fleet_server::Fleet;
 use crate::protocol::{
     ActionsRequest, ActionsResponse, AddProgramRequest, AddProgramResponse, Alert, AlertsRequest, Certificate,
@@ -204,7 +204,7 @@ impl Fleet for FleetService {
             Some(at) => self.coordinator.cut_at(members, at, within.min(LONGEST_CUT)).await,
             None => {
                 let made = self.coordinator.cut(&members, within).await;
-                made.map(|made| self.coordinator.with_clocks(made.response()))
+                made.map(|made| self.coordinator.with_states(made.response()))
             }
         };
         self.audited(&caller, "cut", &about, made.map(Response::new).map_err(|error| no_cut(&error)))
@@ -231,6 +231,7 @@ impl Fleet for FleetService {
         let (coordinator, registrar) = (self.coordinator.clone(), Arc::clone(&self.registrar));
         tokio::spawn(async move {
             let mut count = coordinator.alerts().count();
+            let mut ending = coordinator.shared.is_ending.subscribe();
             loop {
                 if let Err(error) = registrar.revocations().check(&certificate, clock::seconds()) {
                     let _ = go.send(Err(refused(&error))).await;
@@ -251,6 +252,8 @@ impl Fleet for FleetService {
                 if is_empty {
                     tokio::select! {
                         () = go.closed() => return,
+                        // Its reader connects to the next coordinator at once.
+                        _ = ending.wait_for(|is_ending| *is_ending) => return,
                         changed = count.changed() => if changed.is_err() { return },
                         () = tokio::time::sleep(CHECK) => {}
                     }
@@ -302,11 +305,13 @@ impl Fleet for FleetService {
 
     async fn invite(&self, request: Request<InviteRequest>) -> Result<Response<InviteResponse>, Status> {
         let caller = self.caller(&request, Role::Admin, "invite")?;
+        let maker = self.certificate(&request)?;
         let InviteRequest { name, role, seconds } = request.into_inner();
         let about = format!("{name} as {role}");
         let member = Identity::parse(&name, &role).map_err(|error| refused(&error))?;
         let life = Duration::from_secs(seconds);
-        let token = self.registered(move |registrar| registrar.invite(&member, life, clock::seconds())).await;
+        let invited = move |registrar: &Registrar| registrar.invite_by(&maker, &member, life, clock::seconds());
+        let token = self.registered(invited).await;
         let invited = token.map(|token| Response::new(InviteResponse { token: token.text() }));
         self.audited(&caller, "invite", &about, invited)
     }
@@ -315,15 +320,21 @@ impl Fleet for FleetService {
         let caller = self.caller(&request, Role::Admin, "revoke")?;
         let name: MemberName = request.into_inner().name.parse().map_err(|error| refused(&error))?;
         let revoked = name.clone();
-        let certificates = self.registered(move |registrar| registrar.revoke(&name, clock::seconds())).await;
-        let certificates = self.audited(&caller, "revoke", revoked.as_str(), certificates)?;
+        let ended = self.registered(move |registrar| registrar.revoke(&name, clock::seconds())).await;
+        let Revoked { certificates, tokens, invited } = self.audited(&caller, "revoke", revoked.as_str(), ended)?;
         self.coordinator.end(revoked.as_str());
-        Ok(Response::new(RevokeResponse { certificates }))
+        let invited = invited.iter().map(|member| format!("{} ({})", member.name, member.role)).collect();
+        Ok(Response::new(RevokeResponse { certificates, tokens, invited }))
     }
 }
 
 fn refused(error: &IdentityError) -> Status {
-    Status::permission_denied(error.with_causes())
+    let text = error.with_causes();
+    match error {
+        IdentityError::Nobody { .. } => Status::not_found(text),
+        IdentityError::LastAdmin { .. } => Status::failed_precondition(text),
+        _ => Status::permission_denied(text),
+    }
 }
 
 fn no_cut(error: &CutError) -> Status {

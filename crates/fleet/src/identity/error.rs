@@ -1,6 +1,6 @@
 //! Errors of identities, certificates, tokens and their files.
 
-use super::{Fingerprint, Identity, Serial, Subject, TokenError};
+use super::{Fingerprint, Identity, MemberName, Serial, Subject, TokenError};
 use std::io;
 use std::path::PathBuf;
 
@@ -115,6 +115,24 @@ pub enum IdentityError {
         why: String,
         /// What to do.
         remedy: &'static str,
+    },
+    /// Nobody has this name.
+    #[error(
+        "there is no member {name} to revoke: no certificate was issued to it and no open token is for it; check the name \
+         (queuescope fleet members lists hosts, and audit.jsonl in the coordinator's folder has all invitations)"
+    )]
+    Nobody {
+        /// The name.
+        name: MemberName,
+    },
+    /// Without this member nobody could invite or revoke.
+    #[error(
+        "{name} is the last admin, and without one nobody can invite or revoke: invite another (queuescope fleet invite NAME --role admin), \
+         let them join, and revoke {name} with their credentials"
+    )]
+    LastAdmin {
+        /// The name.
+        name: MemberName,
     },
     /// A list in a file is full.
     #[error("there are {most} {what} already, which is the most: {remedy}")]

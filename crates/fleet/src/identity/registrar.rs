@@ -3,8 +3,8 @@
 use super::facts::CertificateFacts;
 use super::request::SigningRequest;
 use super::{
-    Authority, Credentials, CurrentCredentials, Identity, IdentityError, Issued, Lives, MemberName, Revocations, Token,
-    Tokens,
+    Authority, Credentials, CurrentCredentials, Identity, IdentityError, Issued, Lives, MemberName, Revocations, Role,
+    Token, Tokens,
 };
 use rustls::pki_types::ServerName;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,17 @@ pub struct Registrar {
     lives: Lives,
     /// Held from the check of a member to its registration, so that a revocation comes before or after both.
     turn: Mutex<()>,
+}
+
+/// What a revocation ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Revoked {
+    /// Certificates that had not expired.
+    pub certificates: u64,
+    /// Open tokens for the name, or made by it.
+    pub tokens: u64,
+    /// Other members that joined with tokens which the name made. They stay members.
+    pub invited: Vec<Identity>,
 }
 
 impl Registrar {
@@ -62,6 +73,22 @@ impl Registrar {
         self.tokens.invite(member, life, now)
     }
 
+    /// Makes a join token that ends with the admin who makes it: it cannot be used after that name is revoked.
+    ///
+    /// # Errors
+    /// Fails as [`Tokens::invite`] does, or if the certificate of the admin is revoked or has expired.
+    pub fn invite_by(
+        &self,
+        maker: &CertificateFacts,
+        member: &Identity,
+        life: Duration,
+        now: u64,
+    ) -> Result<Token, IdentityError> {
+        let _turn = self.turn();
+        self.revocations.check(maker, now)?;
+        self.tokens.invite_by(Some(&maker.subject.member()?.name), member, life, now)
+    }
+
     /// Exchanges a token for a certificate. A wrong request leaves the token as it is; otherwise the token is used up before the certificate
     /// exists, and the certificate is registered before it is returned.
     ///
@@ -71,9 +98,9 @@ impl Registrar {
         let token: Token = token.parse()?;
         let request = SigningRequest::from_pem(request)?;
         let _turn = self.turn();
-        let member = self.tokens.redeem(&token, now)?;
+        let (member, maker) = self.tokens.redeem_made(&token, now)?;
         let issued = self.authority.issue(&request, &member, self.lives.member, now)?;
-        self.revocations.register(&issued.facts, None, now)?;
+        self.revocations.register_made(&issued.facts, None, maker, now)?;
         Ok(issued)
     }
 
@@ -90,14 +117,23 @@ impl Registrar {
         Ok(issued)
     }
 
-    /// Revokes all certificates of a name, and cancels its tokens. Returns the number of certificates that had not expired.
+    /// Revokes all certificates of a name, and cancels the tokens for it and those that it made.
     ///
     /// # Errors
-    /// Fails if a file cannot be read or written.
-    pub fn revoke(&self, name: &MemberName, now: u64) -> Result<u64, IdentityError> {
+    /// Fails if nobody has the name, if it is that of the last admin, or if a file cannot be read or written.
+    pub fn revoke(&self, name: &MemberName, now: u64) -> Result<Revoked, IdentityError> {
         let _turn = self.turn();
-        self.tokens.cancel(name, now)?;
-        self.revocations.revoke(name, now)
+        self.revocations.refresh()?;
+        let admins = self.revocations.names(Role::Admin, now);
+        if admins.iter().any(|admin| admin == name.as_str()) && admins.len() == 1 {
+            return Err(IdentityError::LastAdmin { name: name.clone() });
+        }
+        let tokens = self.tokens.cancel(name, now)?;
+        if tokens == 0 && !self.revocations.is_known(name) {
+            return Err(IdentityError::Nobody { name: name.clone() });
+        }
+        let certificates = self.revocations.revoke(name, now)?;
+        Ok(Revoked { certificates, tokens, invited: self.revocations.invited_by(name, now) })
     }
 
     /// The coordinator's own credentials. If they should be renewed, or have expired, they are replaced by others for the same names.

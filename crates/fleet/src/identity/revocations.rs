@@ -49,6 +49,9 @@ struct Content {
 struct Entry {
     member: Identity,
     not_after: u64,
+    /// The admin whose token it was issued for, or the certificate that it renews; absent: the coordinator's own, or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    maker: Option<MemberName>,
 }
 
 impl Revocations {
@@ -86,9 +89,23 @@ impl Revocations {
         renews: Option<&CertificateFacts>,
         now: u64,
     ) -> Result<(), IdentityError> {
-        let entry = Entry { member: issued.subject.member()?.clone(), not_after: issued.not_after };
+        self.register_made(issued, renews, None, now)
+    }
+
+    /// The same for a certificate whose token an admin made.
+    pub(super) fn register_made(
+        &self,
+        issued: &CertificateFacts,
+        renews: Option<&CertificateFacts>,
+        maker: Option<MemberName>,
+        now: u64,
+    ) -> Result<(), IdentityError> {
+        let mut entry = Entry { member: issued.subject.member()?.clone(), not_after: issued.not_after, maker };
         self.change(now, |content| {
             renews.map_or(Ok(()), |old| content.check(old))?;
+            if let Some(old) = renews.and_then(|old| content.issued.get(&old.serial)) {
+                entry.maker.clone_from(&old.maker);
+            }
             let name = entry.member.name.clone();
             content.issued.insert(issued.serial.clone(), entry);
             // Each first certificate needs a token; a member renews as often as it likes.
@@ -165,6 +182,26 @@ impl Revocations {
         let valid = current.issued.iter().filter(|(serial, entry)| is_valid(serial, entry));
         let names: BTreeSet<_> = valid.map(|(_, entry)| entry.member.name.to_string()).collect();
         names.into_iter().collect()
+    }
+
+    /// Whether certificates were issued to a name, or were revoked.
+    pub(super) fn is_known(&self, name: &MemberName) -> bool {
+        let current = self.current.load();
+        current.revoked_names.contains_key(name) || current.issued.values().any(|entry| entry.member.name == *name)
+    }
+
+    /// The members with valid certificates whose tokens this name made, each once.
+    #[must_use]
+    pub fn invited_by(&self, maker: &MemberName, now: u64) -> Vec<Identity> {
+        let current = self.current.load();
+        let is_valid = |serial: &Serial, entry: &Entry| {
+            entry.maker.as_ref() == Some(maker) && now <= entry.not_after && !current.is_revoked(&entry.member, serial)
+        };
+        let valid = current.issued.iter().filter(|(serial, entry)| is_valid(serial, entry));
+        let mut members: Vec<_> = valid.map(|(_, entry)| entry.member.clone()).collect();
+        members.sort_by_cached_key(ToString::to_string);
+        members.dedup();
+        members
     }
 
     /// Reads what other processes have changed.

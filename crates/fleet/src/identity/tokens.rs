@@ -37,6 +37,9 @@ type Content = BTreeMap<String, Stored>;
 #[serde(deny_unknown_fields)]
 struct Stored {
     member: Identity,
+    /// The admin who made it; absent: the coordinator itself, or an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    maker: Option<MemberName>,
     /// SHA-256, in hexadecimal digits.
     secret_sha256: String,
     /// Seconds since 1970: from then on it is not accepted.
@@ -76,9 +79,24 @@ impl Tokens {
     /// # Errors
     /// Fails if the life is out of its bounds, if there are 65 536 tokens, or if the file cannot be read or written.
     pub fn invite(&self, member: &Identity, life: Duration, now: u64) -> Result<Token, IdentityError> {
+        self.invite_by(None, member, life, now)
+    }
+
+    /// The same for a token that an admin makes: it ends when that admin is revoked.
+    ///
+    /// # Errors
+    /// As [`invite`](Self::invite).
+    pub fn invite_by(
+        &self,
+        maker: Option<&MemberName>,
+        member: &Identity,
+        life: Duration,
+        now: u64,
+    ) -> Result<Token, IdentityError> {
         let expires = now.saturating_add(lives::seconds("a join token", life, LONGEST)?);
         let token = Token::random(self.fingerprint)?;
-        let stored = Stored { member: member.clone(), secret_sha256: hash(&token), expires, used: None };
+        let (maker, secret_sha256) = (maker.cloned(), hash(&token));
+        let stored = Stored { member: member.clone(), maker, secret_sha256, expires, used: None };
         self.change(now, |tokens| {
             if tokens.len() >= MOST {
                 let remedy = "wait until some have expired for a week, or revoke names that are not to join";
@@ -96,6 +114,11 @@ impl Tokens {
     /// # Errors
     /// Fails if the token is of another authority, unknown, expired or used, or if the file cannot be read or written.
     pub fn redeem(&self, token: &Token, now: u64) -> Result<Identity, IdentityError> {
+        self.redeem_made(token, now).map(|(member, _)| member)
+    }
+
+    /// The same with the admin who made the token.
+    pub(super) fn redeem_made(&self, token: &Token, now: u64) -> Result<(Identity, Option<MemberName>), IdentityError> {
         let id = token.id();
         if token.fingerprint() != self.fingerprint {
             let (token, coordinator) = (token.fingerprint(), self.fingerprint);
@@ -115,18 +138,20 @@ impl Tokens {
                 return Err(TokenError::Expired { id, at: shown(stored.expires) }.into());
             }
             stored.used = Some(now);
-            Ok(stored.member.clone())
+            Ok((stored.member.clone(), stored.maker.clone()))
         })
     }
 
-    /// Cancels the tokens of this name that were not used, and returns their number.
+    /// Cancels the tokens that were not used and are for this name, or were made by it, and returns their number.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written.
     pub fn cancel(&self, name: &MemberName, now: u64) -> Result<u64, IdentityError> {
         self.change(now, |tokens| {
             let before = tokens.len();
-            tokens.retain(|_, token| token.used.is_some() || token.member.name != *name);
+            tokens.retain(|_, token| {
+                token.used.is_some() || (token.member.name != *name && token.maker.as_ref() != Some(name))
+            });
             Ok((before - tokens.len()) as u64)
         })
     }
@@ -251,7 +276,7 @@ mod tests {
         let (dir, tokens) = tokens();
         let error = tokens.invite(&web(), Duration::from_secs(LONGEST + 1), NOW).unwrap_err().to_string();
         assert_eq!(error, "a join token cannot last 2592001 seconds: give 60 to 2592000 seconds");
-        let stored = || Stored { member: web(), secret_sha256: String::new(), expires: NOW, used: None };
+        let stored = || Stored { member: web(), maker: None, secret_sha256: String::new(), expires: NOW, used: None };
         let full: Content = (0..MOST).map(|number| (number.to_string(), stored())).collect();
         let fill = |tokens: &mut _| {
             *tokens = full;

@@ -109,6 +109,20 @@ impl Condition {
         self.comparisons.iter().find_map(Comparison::groups)
     }
 
+    /// The indices of the questions that it compares, each once, in the order of its text.
+    pub fn questions(&self) -> Vec<usize> {
+        let operands = self.comparisons.iter().flat_map(|comparison| {
+            std::iter::once(comparison.first).chain(comparison.second.map(|(_, second)| second))
+        });
+        let mut questions = Vec::new();
+        for Operand { question, .. } in operands {
+            if !questions.contains(&question) {
+                questions.push(question);
+            }
+        }
+        questions
+    }
+
     /// The groups with which it holds, those with the most extreme values first. It looks at the groups of all of its questions; those that a question
     /// lacks have a value of 0 there.
     pub fn held(&self, answers: &[&Merged]) -> Vec<Held> {

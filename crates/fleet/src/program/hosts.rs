@@ -1,6 +1,7 @@
 //! Sets of hosts, by patterns of their names.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Hosts whose names match one of some patterns, in which `*` is any number of characters; without patterns, all hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +25,13 @@ impl Hosts {
         let named = self.patterns.iter().filter(|pattern| !pattern.contains('*')).cloned();
         let all: BTreeSet<_> = known.filter(|name| self.contains(name)).map(str::to_owned).chain(named).collect();
         all.into_iter().collect()
+    }
+}
+
+impl fmt::Display for Hosts {
+    /// As a program has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.patterns)
     }
 }
 

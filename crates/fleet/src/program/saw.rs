@@ -90,7 +90,8 @@ pub(super) fn read_hosts(text: &str, written: Option<Spanned<Value>>, problems: 
     {
         let place = text.get(span.clone()).and_then(|part| part.find(&expression)).filter(|_| !expression.is_empty());
         let place = place.map_or(span.clone(), |at| span.start + at..span.start + at + expression.len());
-        problems.push(Problem::new(format!("what hosts saw: {why}")).at(place, "this expression"));
+        let problem = Problem::new(format!("`saw` is an expression about captured packets (`packet`): {why}"));
+        problems.push(problem.at(place, "this expression"));
     }
     AskedHosts { named, saw: Some(Saw { expression, last }) }
 }

@@ -2,6 +2,7 @@
 
 use crate::identity::{CertificateFacts, peer};
 use rustls::ServerConfig;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -13,14 +14,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
-/// Time for a handshake.
+/// Time for a handshake, and then for the first byte of the client.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Pause when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -75,6 +76,8 @@ impl Drop for OpenConnection {
 pub struct Connection {
     tls: TlsStream<TcpStream>,
     peer: Peer,
+    /// When the first byte must have come; gone when it has.
+    first: Option<Pin<Box<Sleep>>>,
     _room: OwnedSemaphorePermit,
     _open: OpenConnection,
 }
@@ -107,7 +110,7 @@ async fn accept(
                 // A connection that broke at once, or no descriptors: the next may work.
                 Err(_) => {
                     listening.refuse();
-                    tokio::time::sleep(PAUSE).await;
+                    sleep(PAUSE).await;
                     continue;
                 }
             },
@@ -126,8 +129,9 @@ async fn accept(
             };
             let Ok(certificate) = peer(tls.get_ref().1) else { return listening.refuse() };
             let peer = Peer { certificate: certificate.map(Arc::new), address: Some(address) };
+            let first = Some(Box::pin(sleep(HANDSHAKE)));
             // If the server has ended, nobody is there to serve it.
-            let _ = ready.send(Ok(Connection { tls, peer, _room: permit, _open: open })).await;
+            let _ = ready.send(Ok(Connection { tls, peer, first, _room: permit, _open: open })).await;
         });
     }
 }
@@ -142,7 +146,16 @@ impl Connected for Connection {
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tls).poll_read(cx, buffer)
+        let read = Pin::new(&mut self.tls).poll_read(cx, buffer);
+        match (&read, &mut self.first) {
+            (_, None) => read,
+            (Poll::Ready(_), Some(_)) => {
+                self.first = None;
+                read
+            }
+            // A client that sends nothing must not keep the room of another; later, empty frames find such a client.
+            (Poll::Pending, Some(first)) => first.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into())),
+        }
     }
 }
 

@@ -34,6 +34,18 @@ pub enum UploadError {
         /// The name.
         column: String,
     },
+    /// The records are in the store as those of another host.
+    #[error(
+        "the folder was uploaded to {place} as the records of {earlier}, so they are not uploaded as those of {given}: give --host {earlier}, or another place"
+    )]
+    OtherHost {
+        /// The place.
+        place: String,
+        /// The host whose records they are there.
+        earlier: String,
+        /// The other host.
+        given: String,
+    },
     /// A call to the store failed.
     #[error("cannot {what} {object} in the store: {why}")]
     Store {

@@ -78,9 +78,9 @@ impl Uploader {
     /// Uploads a folder as the records of a host.
     ///
     /// # Errors
-    /// Fails if an attribute of the records has the name of a partition.
+    /// Fails if an attribute of the records has the name of a partition, or if the folder was uploaded to this place as the records of another host.
     pub fn new(
-        uploads: Uploads,
+        mut uploads: Uploads,
         target: UploadTarget,
         host: MemberName,
         params: UploadParams,
@@ -88,6 +88,14 @@ impl Uploader {
         let columns = uploads.columns();
         if let Some(column) = PARTITIONS.into_iter().find(|name| columns.contains(*name)) {
             return Err(UploadError::Column { column: column.to_owned() });
+        }
+        match uploads.host() {
+            Some(earlier) if earlier != host.as_str() => {
+                let (place, earlier) = (target.url().to_owned(), earlier.to_owned());
+                return Err(UploadError::OtherHost { place, earlier, given: host.to_string() });
+            }
+            Some(_) => {}
+            None => uploads.set_host(host.as_str())?,
         }
         Ok(Self { uploads, target, host, params, status: Arc::default(), there: None })
     }

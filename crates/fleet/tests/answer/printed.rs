@@ -163,3 +163,15 @@ fn large_numbers_of_distinct_values_are_marked_as_estimates() {
     let (json, _, _) = printed(&asked, &merged, &members, Form::Json);
     assert!(!json.contains("standard_errors"), "{json}");
 }
+
+#[test]
+fn an_answer_of_no_host_is_incomplete() {
+    let asked = ask("count", "", None);
+    let why = format!("no host has records of `{}`", schema().name());
+    for form in [Form::Text, Form::Json, Form::Csv] {
+        let (text, notes, damage) = printed(&asked, &merged(&asked, &[]), &[], form);
+        assert_eq!(damage.as_deref(), Some(why.as_str()));
+        let is_said = notes.iter().chain([&text]).any(|said| said.contains("no host"));
+        assert!(is_said, "{text} {notes:?}");
+    }
+}

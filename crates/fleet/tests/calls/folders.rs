@@ -1,10 +1,11 @@
 //! Agents that serve a folder which another process records to.
 
 use super::home::{Home, patiently};
+use super::{alert, alerts};
 use queuescope_archive::{Recorder, RecorderOptions};
 use queuescope_fleet::agent::Served;
 use queuescope_fleet::answer::{Asked, IpcLimits, Merged};
-use queuescope_fleet::protocol::{ProgramState, QueryRequest, QueryResponse, State};
+use queuescope_fleet::protocol::{Member, ProgramState, QueryRequest, QueryResponse, State};
 use queuescope_log::{Number, Schema, packet};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
@@ -89,7 +90,92 @@ async fn an_agent_serves_the_folder_of_another_process() {
     assert_eq!(files(&folder), before, "nothing was written");
     other.finish().expect("there is room");
     let by_time = admin.cut_at(&names, Nanos(11), Nanos(MINUTE)).await.expect("it answers");
-    assert_eq!((by_time.members[0].position, by_time.members[0].problem.as_str()), (12, ""));
+    let [member] = &by_time.members[..] else { panic!("{by_time:?}") };
+    assert_eq!((member.position, member.lacks.as_str()), (12, ""));
+    assert!(!member.problem.contains("does not say"), "{member:?}");
+    // It does not say that it recorded at a time behind its last record.
+    let late = admin.cut_at(&names, Nanos(1_000), Nanos(MINUTE)).await.expect("it answers");
+    let [member] = &late.members[..] else { panic!("{late:?}") };
+    let ended = "its recording has ended: it has no records after 1970-01-01T00:00:00.000000024Z";
+    assert_eq!((member.state(), member.position, member.lacks.as_str()), (State::Answered, 25, ended));
+    let late = QueryRequest { at: Some(1_000), members: names.to_vec(), ..all.clone() };
+    let answer = admin.query(late).await.expect("it answers");
+    assert_eq!(answer.members[0].problem, ended);
     assert_eq!(count(&admin.query(all.clone()).await.expect("it answers"), &all), 25);
     drop(own);
+}
+
+/// A recording that has ended, with alerts of these names.
+fn ended(folder: &Path, times: std::ops::Range<u64>, triggers: &[&str]) {
+    let recorder = recorder(folder);
+    record(&recorder, times);
+    triggers.iter().for_each(|trigger| alert(folder, trigger));
+    recorder.finish().expect("there is room");
+}
+
+/// How often a member left something out.
+fn left_out(member: &Member, reason: &str) -> u64 {
+    member.left_out.iter().filter(|left_out| left_out.reason == reason).map(|left_out| left_out.count).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_recording_in_the_folder_is_served_from_its_start() {
+    let home = Home::start().await;
+    let folder = home.path("recorded");
+    ended(&folder, 0..10, &["first", "second"]);
+    home.join("host", "agent").await;
+    home.serve_as("host", Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log"));
+    assert_eq!(alerts(&home, 2).await, ["first", "second"]);
+    std::fs::rename(&folder, home.path("earlier")).expect("it is there");
+    let gone = home.wait_for("host", State::Failed).await;
+    assert!(gone.trouble.contains("is gone"), "{gone:?}");
+    let all = QueryRequest { select: "count".to_owned(), within: 60_000, ..QueryRequest::default() };
+    let mut admin = home.admin().await;
+    let answer = admin.query(all.clone()).await.expect("it answers");
+    let [member] = &answer.members[..] else { panic!("{answer:?}") };
+    assert!(member.state() == State::Failed && member.problem.contains("is gone"), "{member:?}");
+    // The new one has as many alerts as the coordinator has stored of the other.
+    ended(&folder, 0..3, &["third", "fourth"]);
+    assert_eq!(alerts(&home, 4).await, ["first", "second", "third", "fourth"]);
+    let member = home.wait_for("host", State::Answered).await;
+    assert_eq!((left_out(&member, "folder_replaced"), left_out(&member, "alerts_replaced")), (1, 0), "{member:?}");
+    assert_eq!(count(&admin.query(all.clone()).await.expect("it answers"), &all), 3);
+    // Later alerts come once.
+    alert(&folder, "fifth");
+    assert_eq!(alerts(&home, 5).await, ["first", "second", "third", "fourth", "fifth"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alerts_of_a_file_that_was_cut_or_replaced_are_not_lost() {
+    let home = Home::start().await;
+    let folder = home.path("recorded");
+    ended(&folder, 0..10, &["first", "second"]);
+    home.join("host", "agent").await;
+    let serve = || home.serve_as("host", Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log"));
+    let serving = serve();
+    assert_eq!(alerts(&home, 2).await, ["first", "second"]);
+    std::fs::write(folder.join("alerts.jsonl"), "").expect("there is room");
+    alert(&folder, "third");
+    assert_eq!(alerts(&home, 3).await, ["first", "second", "third"]);
+    let member = home.wait_for("host", State::Answered).await;
+    assert_eq!(left_out(&member, "alerts_replaced"), 0, "{member:?}");
+    // The same happens while no agent runs, with as many alerts as there were.
+    serving.abort();
+    std::fs::remove_file(folder.join("alerts.jsonl")).expect("it is there");
+    ["fourth", "fifth"].iter().for_each(|trigger| alert(&folder, trigger));
+    let serving = serve();
+    assert_eq!(alerts(&home, 5).await, ["first", "second", "third", "fourth", "fifth"]);
+    // It is cut to a part of what it was: later alerts are new.
+    serving.abort();
+    std::fs::remove_file(folder.join("alerts.jsonl")).expect("it is there");
+    alert(&folder, "fourth");
+    let _serving = serve();
+    let member = patiently("the cut is noticed", async || {
+        let members = home.admin().await.members().await.expect("it answers");
+        members.into_iter().find(|member| left_out(member, "alerts_cut") > 0)
+    })
+    .await;
+    assert_eq!(left_out(&member, "alerts_cut"), 1);
+    alert(&folder, "sixth");
+    assert_eq!(alerts(&home, 6).await.pop().as_deref(), Some("sixth"));
 }

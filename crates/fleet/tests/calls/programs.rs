@@ -1,10 +1,14 @@
 //! Control programs over real connections.
 
 use super::home::{Home, patiently};
-use super::{code, records};
-use queuescope_fleet::protocol::{ProgramState, State};
+use super::{attach, code, records};
+use queuescope_archive::{Recorder, RecorderOptions};
+use queuescope_fleet::agent::Served;
+use queuescope_fleet::protocol::{Alert, PROTOCOL, ProgramState, State};
 use queuescope_log::{Schema, packet};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use tonic::Code;
 
 /// Raises an alert for each host of the network that sent more than five packets; agents also have a trigger.
@@ -227,4 +231,145 @@ async fn no_host_saw_it_and_nothing_is_asked() {
     home.admin().await.add_program("passed", PASSED, BTreeMap::new()).await.expect("administrators may");
     let state = program(&home, "passed", |program| program.runs > 1).await;
     assert_eq!((state.raised, state.undecided, state.trouble.as_str()), (0, 0, ""));
+}
+
+/// Records of packets that passed a switch.
+fn passed(switch: u128, count: usize) -> Vec<u8> {
+    let schema = Schema::packet();
+    let mut record = vec![0; packet::SIZE];
+    for (name, key) in [("hops", 1), ("switch_1", switch)] {
+        schema.reader(schema.find(name).expect(name)).write(&mut record, key);
+    }
+    record.repeat(count)
+}
+
+/// A host that did not record a packet, and has none that passed a switch.
+pub async fn shedding_host(home: &Home, name: &str) {
+    home.join(name, "agent").await;
+    let folder = home.path(&format!("{name}-log"));
+    let options = RecorderOptions { memory: 150_000_000, ..RecorderOptions::default() };
+    let recorder = Arc::new(Recorder::open(&folder, Schema::packet(), options).expect("it is new").0);
+    home.serve_as(name, Served::new(recorder, folder, "a test".to_owned(), Arc::new(AtomicU64::new(1))));
+    home.wait_for(name, State::Shedding).await;
+}
+
+async fn first_alert(home: &Home, trigger: &str) -> Alert {
+    let mut alerts = home.admin().await.alerts(1, false).await.expect("administrators may");
+    loop {
+        let alert = alerts.message().await.expect("it answers").expect("there is one");
+        if alert.trigger == trigger {
+            return alert;
+        }
+    }
+}
+
+/// One condition that more hosts cannot make false, and one that they can.
+const BOTH: &str = r#"
+    [run]
+    every = "10ms"
+    within = "2s"
+    [[ask]]
+    name = "sent"
+    hosts = { saw = "hops >= 1 and switch_1 == 3" }
+    [[raise]]
+    name = "busy"
+    condition = "sent > 5"
+    [[raise]]
+    name = "idle"
+    condition = "sent < 100"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_do_not_say_what_they_saw_are_unknown() {
+    let home = Home::start().await;
+    let (_go, _come) = attach(&home, "mute", PROTOCOL).await.expect("it is a member");
+    let host = home.host("seeing").await;
+    home.wait_for("seeing", State::Answered).await;
+    assert_eq!(host.recorder.append(&passed(3, 6)).expect("it is open").refused, 0);
+    let other = home.host("other").await;
+    home.wait_for("other", State::Answered).await;
+    assert_eq!(other.recorder.append(&passed(4, 6)).expect("it is open").refused, 0);
+    shedding_host(&home, "shedding").await;
+    home.admin().await.add_program("both", BOTH, BTreeMap::new()).await.expect("administrators may");
+    let state = program(&home, "both", |program| program.raised > 0).await;
+    assert!(state.undecided > 0 && state.raised == 1, "{state:?}");
+    let unknown = "mute (unknown whether it saw this: late), shedding (unknown whether it saw this: shedding)";
+    let alert = first_alert(&home, "both.busy").await;
+    assert_eq!((alert.value, alert.detail), (6.0, format!("seen at seeing; without {unknown}")));
+    assert_eq!(state.trouble, format!("conditions that need all hosts were not evaluated, without {unknown}"));
+    // Without such a condition, the program says it, too.
+    let grows = BOTH.split_once("    [[raise]]\n    name = \"idle\"").expect("it is the last").0;
+    home.admin().await.add_program("grows", grows, BTreeMap::new()).await.expect("administrators may");
+    let state = program(&home, "grows", |program| program.raised > 0).await;
+    assert_eq!((state.undecided, state.trouble), (0, format!("questions were put without {unknown}")));
+}
+
+/// Two questions, of which one goes to a host that is absent.
+const TWO: &str = r#"
+    [run]
+    every = "10ms"
+    within = "60s"
+    [[ask]]
+    name = "here"
+    hosts = { saw = "switch_1 == 3", names = ["one", "two"] }
+    [[ask]]
+    name = "there"
+    hosts = { saw = "switch_1 == 4", names = ["one", "two"] }
+    [[ask]]
+    name = "gone"
+    hosts = ["gone"]
+    [[raise]]
+    name = "first"
+    condition = "here > 1"
+    [[raise]]
+    name = "second"
+    condition = "there > 1"
+    [[raise]]
+    name = "difference"
+    condition = "here - there > 1"
+    [[raise]]
+    name = "never"
+    condition = "there - gone > 1"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alerts_name_the_hosts_of_their_own_questions() {
+    let home = Home::start().await;
+    let mut hosts = Vec::new();
+    for (name, switch, count) in [("one", 3, 6), ("two", 4, 3)] {
+        let host = home.host(name).await;
+        home.wait_for(name, State::Answered).await;
+        assert_eq!(host.recorder.append(&passed(switch, count)).expect("it is open").refused, 0);
+        hosts.push(host);
+    }
+    home.admin().await.add_program("two", TWO, BTreeMap::new()).await.expect("administrators may");
+    let state = program(&home, "two", |program| program.raised > 2 && program.undecided > 0).await;
+    assert_eq!(state.trouble, "conditions that need all hosts were not evaluated, without gone (absent)");
+    let mut details = BTreeMap::new();
+    for name in ["first", "second", "difference"] {
+        let alert = first_alert(&home, &format!("two.{name}")).await;
+        details.insert(name, (alert.value, alert.packets, alert.detail));
+    }
+    assert_eq!(details["first"], (6.0, 6, "seen at one".to_owned()));
+    assert_eq!(details["second"], (3.0, 3, "seen at two".to_owned()));
+    assert_eq!(details["difference"], (3.0, 6, "here seen at one; there seen at two".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_with_other_records_are_named() {
+    let home = Home::start().await;
+    home.join("queue", "agent").await;
+    let folder = home.path("queue-log");
+    let options = RecorderOptions { memory: 200_000_000, ..RecorderOptions::default() };
+    let recorder = Arc::new(Recorder::open(&folder, Schema::queued(), options).expect("it is new").0);
+    home.serve_as("queue", Served::new(recorder, folder, "a test".to_owned(), Arc::default()));
+    home.wait_for("queue", State::Answered).await;
+    let named = PASSED.replace("host-*", "queue");
+    home.admin().await.add_program("queue", &named, BTreeMap::new()).await.expect("administrators may");
+    let state = program(&home, "queue", |program| !program.trouble.is_empty()).await;
+    let expected = "the hosts of the question sent: programs ask only about packets (`packet`), and these hosts record something else: queue";
+    assert_eq!(state.trouble, expected);
+    home.admin().await.add_program("nobody", PASSED, BTreeMap::new()).await.expect("administrators may");
+    let state = program(&home, "nobody", |program| !program.trouble.is_empty()).await;
+    assert_eq!(state.trouble, "the hosts of the question sent: no host has a name that it asks for");
 }

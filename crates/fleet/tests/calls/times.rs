@@ -112,7 +112,8 @@ async fn each_host_answers_for_its_records_up_to_a_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_that_violate_the_order_of_a_cut_are_counted() {
     let home = Home::start().await;
-    let complete = Arc::new(AtomicU64::new(u64::MAX));
+    // More come, so it is not the last time that there is.
+    let complete = Arc::new(AtomicU64::new(u64::MAX - 1));
     let sender = TimedHost::start(&home, "sender", Some(&complete)).await;
     let receiver = TimedHost::start(&home, "receiver", Some(&complete)).await;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_nanos() as u64;
@@ -134,4 +135,49 @@ async fn packets_that_violate_the_order_of_a_cut_are_counted() {
     let violated: Vec<_> = found.violated.iter().map(|((has, lacks), n)| (has.as_str(), lacks.as_str(), *n)).collect();
     assert_eq!((found.packets, violated, found.undecided), (11, vec![("receiver", "sender", 3)], 0));
     assert!(found.missing.is_empty(), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_in_a_gap_of_the_records_is_noted() {
+    let home = Home::start().await;
+    let complete = Arc::new(AtomicU64::new(MINUTE * 5));
+    let host = TimedHost::start(&home, "host", Some(&complete)).await;
+    [1, 2, 3 * MINUTE].into_iter().for_each(|ts| host.packet(ts, ts, 64));
+    let mut admin = home.admin().await;
+    let note = async |admin: &mut queuescope_fleet::client::Client, at: u64| {
+        let request =
+            QueryRequest { select: "count".to_owned(), at: Some(at), within: 60_000, ..QueryRequest::default() };
+        let answer = admin.query(request).await.expect("it answers");
+        let [member] = &answer.members[..] else { panic!("{answer:?}") };
+        assert_eq!((member.state(), member.problem.as_str()), (State::Answered, ""));
+        let notes = member.notes.iter().filter(|note| !note.contains("clock"));
+        notes.map(String::as_str).collect::<Vec<_>>().join("; ")
+    };
+    let why = ": it had no packets, or did not record then";
+    let (first, last) = ("1970-01-01T00:00:00.000000002Z", "1970-01-01T00:03:00.000000000Z");
+    assert_eq!(note(&mut admin, 5_000_000_000).await, "", "its last packet was just before");
+    assert_eq!(note(&mut admin, MINUTE).await, format!("it has no records between {first} and {last}{why}"));
+    assert_eq!(note(&mut admin, 4 * MINUTE).await, format!("it has no records after {last}{why}"));
+    assert_eq!(note(&mut admin, 0).await, format!("it has no records before 1970-01-01T00:00:00.000000001Z{why}"));
+    // A host whose clock was not measured is named.
+    let request = QueryRequest { select: "count".to_owned(), at: Some(5), within: 60_000, ..QueryRequest::default() };
+    let late = TimedHost::start(&home, "late", Some(&complete)).await;
+    late.packet(1, 1, 64);
+    let answer = admin.query(request).await.expect("it answers");
+    let late = &answer.members[1];
+    let is_noted = late.notes.iter().any(|note| note.contains("clock has not been measured"));
+    assert_eq!(is_noted, late.clock.is_none(), "{late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cuts_name_hosts_that_do_not_record_all_packets() {
+    let home = Home::start().await;
+    super::programs::shedding_host(&home, "shedding").await;
+    let mut admin = home.admin().await;
+    let cut = admin.cut(&[], Nanos(MINUTE)).await.expect("nobody else makes one");
+    let by_time = admin.cut_at(&[], Nanos(5), Nanos(MINUTE)).await.expect("it answers");
+    for cut in [cut, by_time] {
+        let [member] = &cut.members[..] else { panic!("{cut:?}") };
+        assert_eq!((member.state(), member.lacks.as_str()), (State::Answered, "it does not record all packets"));
+    }
 }

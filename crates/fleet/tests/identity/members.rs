@@ -68,7 +68,7 @@ async fn a_revoked_member_is_refused_and_its_open_connection_fails_the_check() {
     let open = connect(&fleet.server, &client, COORDINATOR).await.0.unwrap().peer.unwrap();
     fleet.registrar.revocations().check(&open, NOW).unwrap();
 
-    assert_eq!(fleet.registrar.revoke(&"web-1".parse().unwrap(), NOW).unwrap(), 1);
+    assert_eq!(fleet.registrar.revoke(&"web-1".parse().unwrap(), NOW).unwrap().certificates, 1);
     server_refused(&connect(&fleet.server, &client, COORDINATOR).await, "Revoked");
     assert!(connect(&fleet.server, &other, COORDINATOR).await.0.is_ok());
     let error = fleet.registrar.revocations().check(&open, NOW).unwrap_err();

@@ -65,7 +65,7 @@ fn a_revoked_name_loses_its_tokens_and_its_renewals() {
     let member = fleet.member("web-1", "agent");
     let token = fleet.registrar.invite(&web(), HOUR, NOW).unwrap();
     let pending = PendingKey::generate().unwrap();
-    assert_eq!(fleet.registrar.revoke(&web().name, NOW).unwrap(), 1);
+    assert_eq!(fleet.registrar.revoke(&web().name, NOW).unwrap().certificates, 1);
     let error = fleet.registrar.join(&token.text(), pending.request(), NOW).unwrap_err();
     assert!(matches!(error, IdentityError::Token(TokenError::Unknown { .. })), "{error}");
     let error = fleet.registrar.renew(member.facts(), pending.request(), NOW).unwrap_err();
@@ -140,4 +140,60 @@ fn a_damaged_or_lost_file_is_reported_and_left_as_it_is() {
     let token: Token = token.text().parse().unwrap();
     let error = fleet.registrar.tokens().redeem(&token, NOW).unwrap_err();
     assert!(matches!(error, IdentityError::Token(TokenError::Unknown { .. })), "{error}");
+}
+
+#[test]
+fn tokens_end_with_the_admin_who_made_them() {
+    let fleet = Fleet::new();
+    let (first, second) = (fleet.member("ana", "admin"), fleet.member("bob", "admin"));
+    let of_ana = |name: &str, role: &str| {
+        let member = Identity::parse(name, role).unwrap();
+        fleet.registrar.invite_by(first.facts(), &member, HOUR, NOW).unwrap()
+    };
+    let join = |token: &Token| {
+        let pending = PendingKey::generate().unwrap();
+        fleet.registrar.join(&token.text(), pending.request(), NOW).map(|issued| issued.facts)
+    };
+    let joined = join(&of_ana("web-1", "agent")).unwrap();
+    let (open, of_bob) = (of_ana("eve", "admin"), {
+        let member = Identity::parse("carl", "reader").unwrap();
+        fleet.registrar.invite_by(second.facts(), &member, HOUR, NOW).unwrap()
+    });
+    let pending = PendingKey::generate().unwrap();
+    let renewed = fleet.registrar.renew(&joined, pending.request(), NOW).unwrap();
+    let ended = fleet.registrar.revoke(&"ana".parse().unwrap(), NOW).unwrap();
+    assert_eq!((ended.certificates, ended.tokens), (1, 1));
+    // Who joined before stays, and is named once, also with a renewed certificate.
+    assert_eq!(ended.invited, [Identity::parse("web-1", "agent").unwrap()]);
+    fleet.registrar.revocations().check(&renewed.facts, NOW).unwrap();
+    let error = join(&open).unwrap_err();
+    assert!(matches!(error, IdentityError::Token(TokenError::Unknown { .. })), "{error}");
+    join(&of_bob).unwrap();
+    let eve = Identity::parse("eve", "admin").unwrap();
+    let error = fleet.registrar.invite_by(first.facts(), &eve, HOUR, NOW).unwrap_err();
+    assert!(matches!(error, IdentityError::Revoked { .. }), "{error}");
+}
+
+#[test]
+fn the_last_admin_and_unknown_names_are_not_revoked() {
+    let fleet = Fleet::new();
+    let name = |text: &str| text.parse().unwrap();
+    let error = fleet.registrar.revoke(&name("nobody"), NOW).unwrap_err();
+    assert!(error.to_string().starts_with("there is no member nobody to revoke: "), "{error}");
+    let ana = fleet.member("ana", "admin");
+    let _reader = fleet.member("bob", "reader");
+    let error = fleet.registrar.revoke(&name("ana"), NOW).unwrap_err();
+    let text = "ana is the last admin, and without one nobody can invite or revoke: invite another ";
+    assert!(error.to_string().starts_with(text), "{error}");
+    fleet.registrar.revocations().check(ana.facts(), NOW).unwrap();
+    // One that has expired does not count.
+    let later = ana.facts().not_after + 1;
+    let _other = fleet.member("carl", "admin");
+    assert!(fleet.registrar.revoke(&name("ana"), NOW).is_ok_and(|ended| ended.certificates == 1));
+    assert!(fleet.registrar.revoke(&name("carl"), NOW).is_err());
+    assert_eq!(fleet.registrar.revoke(&name("carl"), later).unwrap().certificates, 0);
+    // A name that was revoked can be revoked again, and so can one that has a token only.
+    assert_eq!(fleet.registrar.revoke(&name("ana"), NOW).unwrap().certificates, 0);
+    fleet.registrar.invite(&web(), HOUR, NOW).unwrap();
+    assert_eq!(fleet.registrar.revoke(&web().name, NOW).unwrap().tokens, 1);
 }

@@ -189,3 +189,22 @@ fn a_damaged_volume_is_never_sent_and_stops_no_other() {
     assert_eq!((counts.waiting, counts.confirmed, counts.trouble), (1, 2, Some(error)));
     assert_eq!(runtime.block_on(objects(&*store)), expected.into_iter().skip(1).collect());
 }
+
+#[test]
+fn a_folder_is_uploaded_as_one_host_to_a_place() {
+    let mut log = Log::new();
+    log.record(30);
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let run = |mut uploader: Uploader| runtime().block_on(uploader.pass()).expect("the store works");
+    run(log.uploader(Arc::clone(&store)));
+    let target = target(Arc::clone(&store));
+    let open = |place: &str| Uploads::open(&log.path, place).expect("it is a log");
+    let other = "web-2".parse().expect("it is a name");
+    let refused = Uploader::new(open(target.url()), target.clone(), other, UploadParams::default());
+    let refused = refused.expect_err("it has the records of web-1").to_string();
+    assert!(refused.contains("as the records of web-1") && refused.contains("--host web-1"), "{refused}");
+    // The same host goes on, and another place has no host yet.
+    run(log.uploader(store));
+    assert_eq!(open(target.url()).host(), Some("web-1"));
+    assert_eq!(open("elsewhere").host(), None);
+}

@@ -1,19 +1,21 @@
 //! The subset of HTTP/1.1 that a scrape needs: one request and one response per connection. Requests that are invalid, too long, too
-//! slow or too many at once are turned away, so they cannot delay others.
+//! slow or too many at once are turned away, so they cannot delay others. If too many connections are open, the one that has waited longest for its
+//! client makes room: a client that sends its request at once is answered, however many others send nothing.
 
 use httparse::{EMPTY_HEADER, Request, Status};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use queuescope_live::now;
 use queuescope_wire::Nanos;
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Connections that are served at once; further ones are closed.
+/// Connections that are served at once. A further one takes the place of the oldest that has not sent its request; if all have, it is closed.
 const MAX_CONNECTIONS: usize = 8;
 /// How long a client may take to send its request and read the response.
 const TIMEOUT: Nanos = Nanos(2_000_000_000);
@@ -23,7 +25,7 @@ const HEADERS: usize = 64;
 
 /// Serves until the process ends. `failed` counts requests that should have been answered and were not.
 pub fn serve(listener: &TcpListener, registry: &Arc<Registry>, failed: &Arc<AtomicU64>) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let open = Arc::new(Mutex::new(OpenConnections::default()));
     loop {
         // When file descriptors run out, accept fails until a connection closes.
         let Ok((stream, _)) = listener.accept() else {
@@ -31,38 +33,69 @@ pub fn serve(listener: &TcpListener, registry: &Arc<Registry>, failed: &Arc<Atom
             thread::park_timeout(Duration::from_millis(100));
             continue;
         };
-        if open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
+        let Some(number) = lock(&open).add(&stream) else { continue };
         let (registry, held) =
-            (Arc::clone(registry), ConnectionGuard { open: Arc::clone(&open), failed: Arc::clone(failed) });
+            (Arc::clone(registry), ConnectionGuard { number, open: Arc::clone(&open), failed: Arc::clone(failed) });
         let answered = thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            let _held = held;
             // A client that has disconnected needs no response.
-            let _ = answer(stream, &registry);
+            let _ = answer(stream, &registry, &held);
         });
         // If no thread can be started, the connection is closed.
         failed.fetch_add(answered.is_err().into(), Ordering::Relaxed);
     }
 }
 
-/// Counts an open connection, and a failure if its thread panics.
+/// The connections that are open, by their numbers, which rise: the first is the oldest.
+#[derive(Debug, Default)]
+struct OpenConnections {
+    last: u64,
+    /// Another handle of each that has not sent its request; `None` for the others.
+    open: BTreeMap<u64, Option<TcpStream>>,
+}
+
+impl OpenConnections {
+    /// Adds a connection, and returns its number, if there is room or can be made.
+    fn add(&mut self, stream: &TcpStream) -> Option<u64> {
+        let handle = stream.try_clone().ok()?;
+        if self.open.len() >= MAX_CONNECTIONS {
+            let oldest = self.open.iter().find_map(|(number, waiting)| waiting.is_some().then_some(*number))?;
+            // Its thread reads the end, and ends.
+            let waiting = self.open.remove(&oldest).flatten()?;
+            let _ = waiting.shutdown(Shutdown::Both);
+        }
+        self.last += 1;
+        self.open.insert(self.last, Some(handle));
+        Some(self.last)
+    }
+
+    /// The request of a connection has come: it stays until it is answered.
+    fn requested(&mut self, number: u64) {
+        self.open.entry(number).and_modify(|waiting| *waiting = None);
+    }
+}
+
+fn lock(open: &Mutex<OpenConnections>) -> MutexGuard<'_, OpenConnections> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An open connection, which counts as a failure if its thread panics.
 struct ConnectionGuard {
-    open: Arc<AtomicUsize>,
+    number: u64,
+    open: Arc<Mutex<OpenConnections>>,
     failed: Arc<AtomicU64>,
 }
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        lock(&self.open).open.remove(&self.number);
         self.failed.fetch_add(thread::panicking().into(), Ordering::Relaxed);
     }
 }
 
-fn answer(mut stream: TcpStream, registry: &Registry) -> io::Result<()> {
+fn answer(mut stream: TcpStream, registry: &Registry, held: &ConnectionGuard) -> io::Result<()> {
     let end = now().saturating_add(TIMEOUT);
     let requested = read(&mut stream, end)?;
+    lock(&held.open).requested(held.number);
     stream.set_write_timeout(Some(left(end)?))?;
     stream.write_all(response(requested, registry).as_bytes())?;
     stream.shutdown(Shutdown::Write)
@@ -165,7 +198,6 @@ mod tests {
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
-    use std::collections::BTreeMap;
     use std::sync::atomic::AtomicBool;
 
     #[test]
@@ -292,6 +324,51 @@ mod tests {
         }
         let often = [0, 200, 400, 404, 405].map(|status| reached.get(&status).copied().unwrap_or_default());
         assert!(often.iter().all(|times| *times >= 20), "{reached:?}");
+    }
+
+    #[test]
+    fn connections_without_a_request_do_not_keep_others_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, failed) = (listener.local_addr().unwrap(), Arc::new(AtomicU64::new(0)));
+        let registry = Arc::new(registry());
+        thread::spawn(move || serve(&listener, &registry, &failed));
+        // Half of them begin a request.
+        let connect = |number: usize| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(&b"GET /met"[..number % 2 * 8]).unwrap();
+            stream
+        };
+        let mut silent: Vec<_> = (0..100).map(connect).collect();
+        for number in 0..20 {
+            let (mut stream, mut answer) = (TcpStream::connect(address).unwrap(), String::new());
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+            silent.push(connect(number));
+        }
+    }
+
+    #[test]
+    fn a_connection_makes_room_only_before_its_request() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut all = OpenConnections::default();
+        let mut kept = Vec::new();
+        let mut add = |all: &mut OpenConnections| {
+            kept.push(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+            all.add(&listener.accept().unwrap().0)
+        };
+        let most = MAX_CONNECTIONS as u64;
+        for number in 1..=most {
+            assert_eq!(add(&mut all), Some(number));
+        }
+        all.requested(1);
+        assert_eq!(add(&mut all), Some(most + 1));
+        let open: Vec<_> = all.open.keys().copied().collect();
+        assert!(open.len() == MAX_CONNECTIONS && open[..2] == [1, 3], "the second made room: {open:?}");
+        // One that is gone has no request any more.
+        all.requested(2);
+        open.into_iter().for_each(|number| all.requested(number));
+        assert_eq!(add(&mut all), None, "all are being answered");
     }
 
     /// A metric whose first encoding panics.

@@ -19,7 +19,7 @@ pub struct ActionRecord {
     pub program: String,
     /// The alert.
     pub cause: String,
-    /// The host.
+    /// The host; empty if the program's pattern matches no host.
     #[serde(rename = "host")]
     pub member: String,
     /// The flow, for people.
@@ -97,6 +97,7 @@ impl ActionRecord {
             true => String::new(),
             false => format!("; {touched} packets; {reason}"),
         };
+        let member = if member.is_empty() { "no host" } else { member };
         format!("{id} on {member}: {action} {flow}{dry}, after {cause}{end}")
     }
 

@@ -136,6 +136,70 @@ fn limits_of_a_program_hold() {
 }
 
 #[test]
+fn actions_that_no_host_begins_leave_room_for_others() {
+    let mut all = Fixture::new();
+    let session = all.session.clone();
+    // More than `per_minute`, each refused or failed before the next.
+    for number in 1..=12 {
+        all.decide(number, 1);
+        let state = if number % 2 == 0 { ActState::ActRefused } else { ActState::ActFailed };
+        let acted = Acted { id: number, state: state.into(), reason: "not allowed".to_owned(), ..Acted::default() };
+        all.actions.acted(at(number), &session, &acted).expect("there is room");
+        assert_eq!(all.last().reason, "not allowed", "{:?}", all.last());
+    }
+    assert_eq!(acts(&mut all.messages).len(), 12);
+    // Five dry runs count; one of them is refused a later end, which does not.
+    let reply = |all: &mut Fixture, id, state: ActState| {
+        let acted = Acted { id, state: state.into(), left: 5, ..Acted::default() };
+        all.actions.acted(at(100), &session, &acted).expect("there is room");
+    };
+    all.decide(100, 1);
+    reply(&mut all, 13, ActState::ActDry);
+    all.decide(100, 1);
+    reply(&mut all, 13, ActState::ActRefused);
+    for _ in 0..4 {
+        all.decide(100, 1);
+        reply(&mut all, 13, ActState::ActDry);
+    }
+    assert_eq!(acts(&mut all.messages).len(), 6);
+    all.decide(100, 1);
+    assert!(
+        acts(&mut all.messages).is_empty() && all.last().reason.contains("which is `per_minute`"),
+        "{:?}",
+        all.last()
+    );
+}
+
+#[test]
+fn hosts_that_refuse_all_actions_are_left_alone() {
+    let mut all = Fixture::new();
+    let session = all.session.clone();
+    for number in 1..=100 {
+        all.decide(number, 1);
+        let refused = Acted { id: number, state: ActState::ActRefused.into(), ..Acted::default() };
+        all.actions.acted(at(number), &session, &refused).expect("there is room");
+    }
+    assert_eq!(acts(&mut all.messages).len(), 60);
+    assert!(all.last().reason.contains("hosts did not begin 60 actions"), "{:?}", all.last());
+    all.decide(61 * SECOND, 1);
+    assert_eq!(acts(&mut all.messages).len(), 1);
+}
+
+#[test]
+fn a_pattern_without_hosts_is_a_refusal() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let coordinator = coordinator(dir.path());
+    let (_mail, mut messages) = attach(&coordinator, "mail");
+    coordinator.act("heavy", &program(), 0, &flow(1), "alert 1");
+    assert!(acts(&mut messages).is_empty());
+    let (actions, _) = coordinator.actions(usize::MAX);
+    let shown: Vec<_> = actions.iter().map(|action| (action.member.as_str(), action.reason.as_str())).collect();
+    assert_eq!(shown, [("", "no host matches `hosts` = [\"web-*\"]"), ("db", "the host is absent")]);
+    assert!(actions[0].about().starts_with("1 on no host: drop "), "{}", actions[0].about());
+    assert_eq!(coordinator.action_counts("heavy"), (0, 2));
+}
+
+#[test]
 fn ten_thousand_actions_a_minute_are_refused_and_counted() {
     let mut all = Fixture::new();
     for number in 0..10_000u64 {

@@ -1,7 +1,7 @@
 //! Alerts of control programs: they are stored first, and then the programs act.
 
 use super::super::{AlertStoreError, Coordinator};
-use super::run::HeldAlert;
+use super::held::HeldAlert;
 use crate::act::Flow;
 use crate::locked::lock;
 use crate::program::Program;

@@ -1,26 +1,20 @@
 //! Runs of control programs: they ask members, and raise alerts over the answers.
 
 use super::super::query::Answered;
-use super::super::{AskedMembers, Coordinator, CutError};
+use super::super::{Coordinator, CutError};
 use super::Counts;
+use super::held::Found;
+use super::hosts::ChosenHosts;
 use crate::answer::Merging;
 use crate::clock;
 use crate::locked::lock;
-use crate::program::{Ask, Held, Program, Raise, Run, Saw};
-use crate::protocol::{Alert, MemberAnswer, QueryRequest, Question, State};
-use queuescope_log::Schema;
-use queuescope_recording::query::keys_text;
+use crate::program::{Ask, Program, Run};
+use crate::protocol::{Alert, QueryRequest};
 use queuescope_wire::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep_until;
 
-/// The most alerts that a condition raises in a run; one more has the number of the others.
-const MOST: usize = 16;
-/// The longest detail of an alert, in characters.
-const LONGEST: usize = 1_024;
 /// How often a cut is tried while other cuts are made, and the time between two tries.
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
@@ -89,65 +83,6 @@ impl Timetable {
     }
 }
 
-/// What a run found.
-#[derive(Default)]
-struct Found {
-    /// For each condition the groups with which it holds; `None`: it was not decided.
-    held: Vec<Option<Vec<HeldAlert>>>,
-    trouble: String,
-}
-
-/// A group with which a condition holds: its alert, and what distinguishes it from others.
-pub(super) struct HeldAlert {
-    digest: u64,
-    pub(super) alert: Alert,
-    /// The question whose group it is, and the group's keys.
-    pub(super) group: Option<(usize, Vec<u128>)>,
-}
-
-/// The groups with which conditions held in the last run: there is an alert when one comes, and not in each run. By the indices of conditions.
-#[derive(Debug, Default)]
-pub struct LastHeld {
-    held: BTreeMap<usize, BTreeSet<u64>>,
-}
-
-impl LastHeld {
-    fn clear(&mut self) {
-        self.held.clear();
-    }
-
-    /// Takes what holds now. Returns the alerts about what did not hold before, and the number of conditions that were not decided.
-    fn replace(&mut self, now: Vec<Option<Vec<HeldAlert>>>) -> (Vec<(usize, HeldAlert)>, u64) {
-        let (mut alerts, mut undecided) = (Vec::new(), 0);
-        for (index, now) in now.into_iter().enumerate() {
-            let Some(now) = now else {
-                undecided += 1;
-                continue;
-            };
-            let before = self.held.insert(index, now.iter().map(|held| held.digest).collect()).unwrap_or_default();
-            let mut new: Vec<_> = now.into_iter().filter(|held| !before.contains(&held.digest)).collect();
-            let more = new.len().saturating_sub(MOST);
-            if more > 0 {
-                new.truncate(MOST + 1);
-                if let Some(last) = new.last_mut() {
-                    (last.alert.value, last.alert.packets) = (more as f64, 0);
-                    last.alert.detail = format!("{more} more groups");
-                    last.group = None;
-                }
-            }
-            alerts.extend(new.into_iter().map(|held| (index, held)));
-        }
-        (alerts, undecided)
-    }
-
-    /// An alert could not be stored: the next run raises it again, if it still holds then.
-    fn forget(&mut self, index: usize, digest: u64) {
-        if let Some(held) = self.held.get_mut(&index) {
-            held.remove(&digest);
-        }
-    }
-}
-
 impl Coordinator {
     /// Runs the control programs when their time comes, and after alerts of their triggers that come from now on. Never returns.
     pub async fn follow_programs(&self) {
@@ -170,7 +105,8 @@ impl Coordinator {
         }
     }
 
-    /// Runs a program now, about a moment of the packets' clock. Returns whether there is one of this name that asks something, and that is not running.
+    /// Runs a program now, about a moment of the packets' clock, for a caller with its own timetable, such as a simulation;
+    /// [`follow_programs`](Self::follow_programs) does the same by the clock. Returns whether there is one of this name that asks something, and that is not running.
     pub async fn run_program(&self, name: &str, at: Nanos) -> bool {
         let program = {
             let mut programs = lock(&self.shared.programs);
@@ -237,8 +173,7 @@ impl Coordinator {
             tokio::spawn(async move { coordinator.find(&name, &program, at).await })
         };
         // A bug of ours must not end all later runs.
-        let failed =
-            |_| Found { trouble: "a run failed; the coordinator's log has the reason".to_owned(), ..Found::default() };
+        let failed = |_| Found::failed("a run failed; the coordinator's log has the reason".to_owned());
         let Found { held, mut trouble } = finding.await.unwrap_or_else(failed);
         let (alerts, undecided) = {
             let mut programs = lock(&self.shared.programs);
@@ -285,82 +220,32 @@ impl Coordinator {
 
     async fn find(&self, name: &str, program: &Program, at: Nanos) -> Found {
         let Some(run) = program.run() else { return Found::default() };
-        let failed = |trouble: String| Found { trouble, ..Found::default() };
         let chosen = match self.choose(program, run, at).await {
             Ok(chosen) => chosen,
-            Err(why) => return failed(why),
+            Err(why) => return Found::failed(why),
         };
         let cut = match self.cut_of(&chosen, run).await {
             Ok(cut) => cut,
-            Err(why) => return failed(format!("there is no cut for its questions: {why}")),
+            Err(why) => return Found::failed(format!("there is no cut for its questions: {why}")),
         };
         let each = program.asks().iter().zip(&chosen);
         let answers = each.map(|(ask, hosts)| self.ask_members(name, ask, hosts.names.clone(), run, cut, at));
-        let mut answered: Vec<Answered> = Vec::new();
+        let mut answered = Vec::new();
         // Each question waits for its slowest host, so all go out at once.
         let tasks: Vec<_> = answers.map(tokio::spawn).collect();
         for (ask, task) in program.asks().iter().zip(tasks) {
             match task.await {
-                Ok(Ok(answer)) => answered.push(answer),
-                Ok(Err(why)) => return failed(format!("the question {}: {why}", ask.name)),
+                Ok(Ok(Answered { merged, members })) => answered.push((merged, members)),
+                Ok(Err(why)) => return Found::failed(format!("the question {}: {why}", ask.name)),
                 Err(_) => {
-                    return failed(format!("the question {} failed; the coordinator's log has the reason", ask.name));
+                    return Found::failed(format!(
+                        "the question {} failed; the coordinator's log has the reason",
+                        ask.name
+                    ));
                 }
             }
         }
-        held(name, program, &answered, at, &seen_at(&chosen))
-    }
-
-    /// The members that each question goes to.
-    async fn choose(&self, program: &Program, run: &Run, at: Nanos) -> Result<Vec<ChosenHosts>, String> {
-        let choices: Vec<_> = program
-            .asks()
-            .iter()
-            .map(|ask| {
-                let (coordinator, names, hosts, run) = (self.clone(), self.names(ask), ask.hosts.clone(), run.clone());
-                tokio::spawn(async move {
-                    match hosts.saw {
-                        None => Ok(ChosenHosts { names, seen_at: None }),
-                        Some(saw) => coordinator.that_saw(names, &saw, &run, at).await,
-                    }
-                })
-            })
-            .collect();
-        let mut chosen = Vec::new();
-        for (ask, choice) in program.asks().iter().zip(choices) {
-            let hosts =
-                choice.await.map_err(|_| "choosing hosts failed; the coordinator's log has the reason".to_owned())?;
-            chosen.push(hosts.map_err(|why| format!("the hosts of the question {}: {why}", ask.name))?);
-        }
-        Ok(chosen)
-    }
-
-    /// Those of some members that saw what is wanted; and those that did not answer, which the question will miss.
-    async fn that_saw(&self, names: Vec<String>, saw: &Saw, run: &Run, at: Nanos) -> Result<ChosenHosts, String> {
-        // Without names, it would go to all members.
-        if names.is_empty() {
-            return Err("no host has such a name".to_owned());
-        }
-        let last = saw.last.or(run.last);
-        let question = Question {
-            expression: saw.expression.clone(),
-            from: last.map(|last| at.0.saturating_sub(last.0)),
-            to: last.map(|_| at.0.saturating_add(1)),
-            ..Question::default()
-        };
-        let asked = AskedMembers { question, members: names, within: run.within, ..AskedMembers::default() };
-        let replies = self.count(asked).await.map_err(|why| why.to_string())?;
-        let (mut names, mut seen_at) = (Vec::new(), Vec::new());
-        for (reply, packets) in replies {
-            let has_answered = matches!(reply.state, State::Answered | State::Shedding);
-            if has_answered && packets > 0 {
-                seen_at.push(reply.name.clone());
-            }
-            if !has_answered || packets > 0 {
-                names.push(reply.name);
-            }
-        }
-        Ok(ChosenHosts { names, seen_at: Some(seen_at) })
+        Found::of(name, program, &chosen, &answered, at)
     }
 
     /// The cut that the questions of a run are about, if they are about one.
@@ -388,14 +273,6 @@ impl Coordinator {
         }
     }
 
-    /// The members that a question goes to: programs are about captured packets.
-    fn names(&self, ask: &Ask) -> Vec<String> {
-        let members = self.members();
-        let packets = Schema::packet().name();
-        let captures = members.iter().filter(|member| member.schema.is_empty() || member.schema == packets);
-        ask.hosts.named.of(captures.map(|member| member.name.as_str()))
-    }
-
     fn ask_members(
         &self,
         program: &str,
@@ -405,7 +282,6 @@ impl Coordinator {
         cut: Option<u64>,
         at: Nanos,
     ) -> impl Future<Output = Result<Answered, String>> + Send + use<> {
-        let has_chosen = ask.hosts.saw.is_some();
         let request = QueryRequest {
             expression: ask.expression.clone(),
             select: ask.select.clone(),
@@ -422,86 +298,11 @@ impl Coordinator {
         };
         let (coordinator, asked) = (self.clone(), Arc::clone(&ask.asked));
         async move {
-            // Without names, it would go to all members.
-            if request.members.is_empty() && has_chosen {
-                return Ok(Answered { merged: Merging::new(&asked).finish(), members: Vec::new() });
-            }
+            // No host saw what it wants. Without names, it would go to all members.
             if request.members.is_empty() {
-                return Err("no host has a name that it asks for".to_owned());
+                return Ok(Answered { merged: Merging::new(&asked).finish(), members: Vec::new() });
             }
             coordinator.answer(asked, request).await.map_err(|why| why.to_string())
         }
     }
-}
-
-/// The members that a question goes to.
-struct ChosenHosts {
-    names: Vec<String>,
-    /// Those that saw what the question wants, if it wants that.
-    seen_at: Option<Vec<String>>,
-}
-
-/// The hosts that saw what questions want, for people; empty if none wants that.
-fn seen_at(chosen: &[ChosenHosts]) -> String {
-    let of_all: BTreeSet<_> = chosen.iter().filter_map(|hosts| hosts.seen_at.as_ref()).flatten().collect();
-    if of_all.is_empty() {
-        return String::new();
-    }
-    let more = of_all.len().saturating_sub(MOST);
-    let shown: Vec<_> = of_all.iter().take(MOST).map(|name| name.as_str()).collect();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("seen at {}{more}", shown.join(", "))
-}
-
-/// The groups with which the conditions of a program hold. `seen_at` names the hosts that were chosen by what they saw.
-fn held(name: &str, program: &Program, answered: &[Answered], at: Nanos, seen_at: &str) -> Found {
-    let missing: BTreeSet<_> = answered.iter().flat_map(|answer| &answer.members).filter_map(why_missing).collect();
-    let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
-    let without = if missing.is_empty() { String::new() } else { format!("without {missing}") };
-    let merged: Vec<_> = answered.iter().map(|answer| &answer.merged).collect();
-    let of_raise = |raise: &Raise| {
-        if raise.condition.needs_all() && !missing.is_empty() {
-            return None;
-        }
-        let alert = |Held { keys, value }: Held| {
-            let mut hasher = DefaultHasher::new();
-            keys.hash(&mut hasher);
-            let group = keys.clone();
-            let (about, packets) = match keys {
-                Some((question, keys)) => {
-                    let asked = &program.asks()[question].asked;
-                    (keys_text(asked.selection(), &(keys, Vec::new()), asked.schema()), merged[question].packets)
-                }
-                None => (String::new(), merged.first().map_or(0, |merged| merged.packets)),
-            };
-            let parts: Vec<_> =
-                [about, seen_at.to_owned(), without.clone()].into_iter().filter(|part| !part.is_empty()).collect();
-            let (trigger, detail) =
-                (format!("{name}.{}", raise.name), parts.join("; ").chars().take(LONGEST).collect());
-            let alert = Alert { trigger, at: at.0, value: value.to_f64(), packets, detail, ..Alert::default() };
-            HeldAlert { digest: hasher.finish(), alert, group }
-        };
-        Some(raise.condition.held(&merged).into_iter().map(alert).collect())
-    };
-    let held: Vec<_> = program.raises().iter().map(of_raise).collect();
-    let trouble = if held.iter().any(Option::is_none) {
-        format!("conditions that need all hosts were not evaluated, {without}")
-    } else {
-        String::new()
-    };
-    Found { held, trouble }
-}
-
-/// Why a member's part of an answer is missing or incomplete, if it is.
-fn why_missing(member: &MemberAnswer) -> Option<String> {
-    let state = match member.state() {
-        State::Answered if member.problem.is_empty() && member.left_out == 0 => return None,
-        State::Answered => "incomplete",
-        State::Shedding => "shedding",
-        State::Absent => "absent",
-        State::Late => "late",
-        State::OtherVersion => "other version",
-        State::Failed | State::Unspecified => "failed",
-    };
-    Some(format!("{} ({state})", member.name))
 }
