@@ -5,10 +5,12 @@
 //! - *Figure 7(e)*: 128 flows of four congestion controls in 35 mixes, under P4air and three other schemes.
 //! - *Figure 7(d)*: 256 flows of one congestion control with different round-trip times, under the same schemes.
 //! - *Section V*: what the paper proposes for deployments, which it did not measure.
+//! - *By round-trip time*: our extension of P4air, beside P4air and FQ-CoDel.
 //!
 //! The figures' modules state what the paper leaves open. Congestion controls that the simulator does not have are left
 //! out.
 
+mod by_rtt;
 mod figure_1;
 mod figure_6;
 mod figure_7;
@@ -36,12 +38,12 @@ impl Study for P4air {
     }
 
     fn remark(&self, small: bool) -> String {
-        let remarks = [figure_6::remark, figure_1::remark, figure_7::remark, section_5::remark];
+        let remarks = [figure_6::remark, figure_1::remark, figure_7::remark, section_5::remark, by_rtt::remark];
         remarks.map(|remark| remark(small)).join(" ")
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let figures = [figure_6::cells, figure_7::cells, figure_1::cells, section_5::cells];
+        let figures = [figure_6::cells, figure_7::cells, figure_1::cells, section_5::cells, by_rtt::cells];
         let mut cells = figures.map(|figure| figure(small)).concat();
         // All points with one seed come before the next seed, so that an interrupted run has covered all of them.
         cells.sort_by_key(|cell| cell.seed);
@@ -56,13 +58,14 @@ impl Study for P4air {
         match cell.figure {
             figure_1::PAIRS | figure_1::KERNEL | figure_1::RTTS => figure_1::measure(&simulation),
             figure_7::MIXES | figure_7::RTTS => figure_7::measure(cell, &simulation),
+            by_rtt::MIXES | by_rtt::TIMES | by_rtt::OTHERS => by_rtt::measure(cell, &simulation),
             _ => figure_6::measure(cell, &simulation),
         }
     }
 
     fn outcome(&self, results: &Results) -> Outcome {
         let mut all = Outcome::default();
-        let figures = [figure_6::outcome, figure_7::outcome, figure_1::outcome, section_5::outcome];
+        let figures = [figure_6::outcome, figure_7::outcome, figure_1::outcome, section_5::outcome, by_rtt::outcome];
         for part in figures.map(|figure| figure(results)) {
             all.plots.extend(part.plots);
             all.findings.extend(part.findings);

@@ -38,27 +38,31 @@ model-based = "nothing"
 [[flows]]
 "#;
 
-/// Figure 6 in small: one flow alone, with round-trip times from 50 to 150 ms, for 400 round trips.
+/// The groups in which one flow alone ends, with these round-trip times in ms, after 400 of them.
+fn ends(control: &str, rtts: &[u32], keys: &[&str]) -> BTreeMap<FlowGroup, u32> {
+    let mut ends = BTreeMap::new();
+    for rtt in rtts {
+        let duration = rtt * 400;
+        let mut changes = vec![
+            format!("flows.0.tcp=\"{control}\""),
+            format!("flows.0.rtt=\"{rtt}ms\""),
+            format!("duration=\"{duration}ms\""),
+        ];
+        changes.extend(keys.iter().map(|key| format!("link.pipeline.p4air.{key}")));
+        let built = run(ONE, &changes);
+        let program = program(&built);
+        // The handshake gives the round-trip time, to 1.5 % (the paper's figure 7(a)).
+        let measured = program.rtt(FlowId(0)).expect("it is known").as_secs_f64() * 1e3;
+        assert!((measured / f64::from(*rtt) - 1.0).abs() < 0.015, "{control}: {measured} ms instead of {rtt} ms");
+        *ends.entry(program.group(FlowId(0)).expect("it is known")).or_insert(0) += 1;
+    }
+    ends
+}
+
+/// Figure 6 in small: round-trip times from 50 to 150 ms.
 #[test]
 fn flows_end_in_the_group_of_their_congestion_control() {
-    let ends = |control: &str| {
-        let mut ends = BTreeMap::new();
-        for rtt in (50..=150).step_by(20) {
-            let duration = rtt * 400;
-            let changes = [
-                format!("flows.0.tcp=\"{control}\""),
-                format!("flows.0.rtt=\"{rtt}ms\""),
-                format!("duration=\"{duration}ms\""),
-            ];
-            let built = run(ONE, &changes);
-            let program = program(&built);
-            // The handshake gives the round-trip time, to 1.5 % (the paper's figure 7(a)).
-            let measured = program.rtt(FlowId(0)).expect("it is known").as_secs_f64() * 1e3;
-            assert!((measured / f64::from(rtt) - 1.0).abs() < 0.015, "{control}: {measured} ms instead of {rtt} ms");
-            *ends.entry(program.group(FlowId(0)).expect("it is known")).or_insert(0) += 1;
-        }
-        ends
-    };
+    let ends = |control: &str| ends(control, &[50, 70, 90, 110, 130, 150], &[]);
     assert_eq!(ends("vegas"), BTreeMap::from([(FlowGroup::DelayBased, 6)]));
     assert_eq!(ends("bbr"), BTreeMap::from([(FlowGroup::ModelBased, 6)]));
     assert_eq!(ends("cubic"), BTreeMap::from([(FlowGroup::LossBased, 6)]));
@@ -66,6 +70,20 @@ fn flows_end_in_the_group_of_their_congestion_control() {
     let new_reno = ends("newreno");
     assert_eq!(new_reno.keys().copied().collect::<Vec<_>>(), [FlowGroup::LossDelay, FlowGroup::LossBased]);
     assert!((1..=3).contains(&new_reno[&FlowGroup::LossBased]), "{new_reno:?}");
+}
+
+/// BBRv3 probes every two to three seconds, and so seldom that the paper's values miss it.
+#[test]
+fn slow_pulses_find_bbrv3() {
+    let rtts = [60, 80, 110, 150];
+    assert_eq!(ends("bbr3", &rtts, &[]).get(&FlowGroup::ModelBased), None);
+    let slow = ["fingerprint.pulse=4", "fingerprint.period=255", "scalable=true"];
+    assert_eq!(ends("bbr3", &rtts, &slow), BTreeMap::from([(FlowGroup::ModelBased, 4)]));
+    assert_eq!(ends("bbr", &rtts, &slow), BTreeMap::from([(FlowGroup::ModelBased, 4)]));
+    assert_eq!(ends("prague", &rtts, &slow), BTreeMap::from([(FlowGroup::Scalable, 4)]));
+    for control in ["cubic", "newreno", "illinois", "vegas"] {
+        assert_eq!(ends(control, &rtts, &slow).get(&FlowGroup::ModelBased), None, "{control}");
+    }
 }
 
 /// 32 flows of four controls; each queue of a port that has several holds its share of the buffer. The rate is a 32nd of

@@ -44,12 +44,23 @@ pub enum FlowGroup {
     ModelBased,
     /// Another switch shapes it already, as a mark on its packets says (section V). No fingerprint finds this group.
     Shaped,
+    /// It backs off in proportion to its CE marks: Prague, as ECT(1) on its packets says (RFC 9331). No fingerprint finds this
+    /// group.
+    Scalable,
 }
 
 impl FlowGroup {
     /// All groups.
-    pub const ALL: [Self; 7] =
-        [Self::Ant, Self::Mouse, Self::DelayBased, Self::LossDelay, Self::LossBased, Self::ModelBased, Self::Shaped];
+    pub const ALL: [Self; 8] = [
+        Self::Ant,
+        Self::Mouse,
+        Self::DelayBased,
+        Self::LossDelay,
+        Self::LossBased,
+        Self::ModelBased,
+        Self::Shaped,
+        Self::Scalable,
+    ];
 
     /// The groups of long-lived flows that a fingerprint finds, in the order in which a switch lays out their queues.
     pub const LONG_LIVED: [Self; 4] = [Self::DelayBased, Self::LossDelay, Self::LossBased, Self::ModelBased];
@@ -64,10 +75,11 @@ impl FlowGroup {
             Self::LossBased => "loss-based",
             Self::ModelBased => "model-based",
             Self::Shaped => "shaped",
+            Self::Scalable => "scalable",
         }
     }
 
-    /// Its place in [`Self::LONG_LIVED`], behind which that of shaped flows is; `None` for a short-lived flow.
+    /// Its place in [`Self::LONG_LIVED`], behind which those of shaped and of scalable flows are; `None` for a short-lived flow.
     #[inline]
     pub fn long_lived(self) -> Option<usize> {
         match self {
@@ -77,6 +89,7 @@ impl FlowGroup {
             Self::LossBased => Some(2),
             Self::ModelBased => Some(3),
             Self::Shaped => Some(4),
+            Self::Scalable => Some(5),
         }
     }
 }

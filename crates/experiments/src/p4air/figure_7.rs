@@ -73,7 +73,7 @@ impl Scheme {
 }
 
 /// The controls of the mixes, in the paper's order, and those of 7(d).
-const CONTROLS: [&str; 4] = ["cubic", "illinois", "bbr", "vegas"];
+pub const CONTROLS: [&str; 4] = ["cubic", "illinois", "bbr", "vegas"];
 
 /// How much is run.
 struct Plan {
@@ -134,7 +134,7 @@ impl Plan {
 const RTT_MS: u64 = 100;
 
 /// All shares of four controls in steps of 25 %.
-fn mixes() -> Vec<[u64; 4]> {
+pub fn mixes() -> Vec<[u64; 4]> {
     let steps = || (0..=4u64).rev();
     let mut mixes = Vec::new();
     for one in steps() {

@@ -40,7 +40,7 @@ use conquest_program::{conquest_stands_steps, conquest_steps, feedback};
 pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
 pub use egress_pi::{egress_pi, egress_pi_with};
-pub use p4air::{Flows, p4air};
+pub use p4air::{Flows, p4air, p4air_by_rtt};
 pub use p4air_program::p4air_with;
 pub use pi2::pi2;
 pub use pie::pie;
@@ -70,7 +70,7 @@ pub struct Dimensions {
 }
 
 /// The names of [`all`] algorithms, in its order. Making the algorithms takes much longer: PIE_TABLE has 88 367 table entries.
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 26] = [
     "red",
     "red-egress",
     "codel",
@@ -94,6 +94,7 @@ pub const NAMES: [&str; 25] = [
     "abc-core-median",
     "abc-strip",
     "p4air",
+    "p4air-by-rtt",
     "printqueue-windows",
     "printqueue-monitor",
 ];
@@ -149,6 +150,7 @@ pub fn all(dimensions: Dimensions) -> Vec<Program> {
         abc_core_median(),
         abc_strip(),
         p4air(flows),
+        p4air_by_rtt(flows),
         printqueue_windows(),
         printqueue_monitor(),
     ]

@@ -1,12 +1,15 @@
 //! P4air: flows grouped by their congestion control (Turkovic and Kuipers, ICNP 2020).
 
+mod by_rtt;
 mod returned;
 #[cfg(test)]
 mod tests;
 
 use super::p4air_program::REJECTED;
 use crate::{Act, Aspect, Field, Gress, Match, Micro, Op, Program, Register};
+pub use by_rtt::p4air_by_rtt;
 use queuescope_queue::P4airParams;
+use queuescope_sketch::FingerprintParams;
 use queuescope_wire::Rate;
 use std::collections::BTreeSet;
 
@@ -89,16 +92,17 @@ pub fn p4air(dimensions: Flows) -> Program {
     let about = "groups flows by their congestion control, and slows down those above their share";
     let mut program = Program::new("p4air", about);
     let p = &mut program;
-    let registers = Registers::new(p, dimensions);
-    let ingress = ingress(p, &registers);
+    let registers = Registers::new(p, dimensions, &P4airParams::default().fingerprint);
+    let division = Division::new(p, dimensions);
+    let ingress = ingress(p, &registers, Some(&division));
     let to = egress(p, &registers, &ingress);
-    returned::returned(p, &registers, &ingress, to);
+    returned::returned(p, &registers, &division, &ingress, to);
     p.of(Aspect::Metric).control_plane("remove flows that have ended", false);
     p.refused = Some(REJECTED.to_owned());
     program
 }
 
-/// All registers. Those of a flow are in [`ALPHA`] and [`BETA`], the others are of each port.
+/// The registers of flows, in [`ALPHA`] and [`BETA`], and those of each port that do not divide its queues.
 struct Registers {
     dimensions: Flows,
     round_trip: Register,
@@ -111,42 +115,33 @@ struct Registers {
     depth: Register,
     aggressiveness: Register,
     group: Register,
-    queue: Register,
-    flows: [Register; 4],
     all_flows: Register,
     newest: Register,
-    bounds: [Register; 3],
-    room: [Register; 4],
-    gained: Register,
 }
 
 impl Registers {
-    fn new(p: &mut Program, dimensions: Flows) -> Self {
+    fn new(p: &mut Program, dimensions: Flows, fingerprint: &FingerprintParams) -> Self {
         let Flows { queues, ports, .. } = dimensions;
-        let (flow, queue, each) = (dimensions.flow_bits(), dimensions.queue_bits(), dimensions.each_bits());
+        let flow = dimensions.flow_bits();
         let flows = 1 << flow;
+        let bits = |most: u8| u8::BITS - most.leading_zeros();
         p.part(ALPHA);
         let round_trip = p.pair_of("start of the round trip, RTT", [24, 20], flows);
         let sent = p.pair("packets of the round trip, of the previous one", 16, flows);
         let depth = p.pair("deepest queue of the round trip, of the previous one", 12, flows);
         let aggressiveness = p.register("aggressiveness", 5, flows);
         let pulses = p.register("pulses", 3, flows);
-        let since_pulse = p.register("round trips since a pulse", 6, flows);
-        let since_increase = p.register("round trips since an increase", 2, flows);
-        let since_decrease = p.register("round trips since a decrease", 2, flows);
+        let since_pulse = p.register("round trips since a pulse", bits(fingerprint.period), flows);
+        let since_increase = p.register("round trips since an increase", bits(fingerprint.pulse), flows);
+        let since_decrease = p.register("round trips since a decrease", bits(fingerprint.settled), flows);
         let above = p.register("above its share", 1, flows);
         p.part(BETA);
         let group = p.register("group", 3, flows);
-        let own_queue = p.register("queue", queue, flows);
         p.part(REALLOCATION);
         Self {
             dimensions,
-            flows: GROUPS.map(|group| p.register(&format!("{group} flows"), flow, ports)),
             all_flows: p.register("long-lived flows", flow, ports),
             newest: p.register("newest flow of each queue", flow, ports * u64::from(queues)),
-            bounds: [1, 2, 3].map(|n| p.register(&format!("first queue of {} flows", GROUPS[n]), queue, ports)),
-            room: GROUPS.map(|group| p.register(&format!("room for {group} flows"), each, ports)),
-            gained: p.register("flows that a gained queue still takes", each, ports * GROUPS.len() as u64),
             round_trip,
             sent,
             since_decrease,
@@ -157,7 +152,32 @@ impl Registers {
             depth,
             aggressiveness,
             group,
+        }
+    }
+}
+
+/// The registers that divide the queues of a port among the groups, and a flow's queue.
+struct Division {
+    queue: Register,
+    flows: [Register; 4],
+    bounds: [Register; 3],
+    room: [Register; 4],
+    gained: Register,
+}
+
+impl Division {
+    fn new(p: &mut Program, dimensions: Flows) -> Self {
+        let (flow, queue, each) = (dimensions.flow_bits(), dimensions.queue_bits(), dimensions.each_bits());
+        let ports = dimensions.ports;
+        p.part(BETA);
+        let own_queue = p.register("queue", queue, 1 << flow);
+        p.part(REALLOCATION);
+        Self {
             queue: own_queue,
+            flows: GROUPS.map(|group| p.register(&format!("{group} flows"), flow, ports)),
+            bounds: [1, 2, 3].map(|n| p.register(&format!("first queue of {} flows", GROUPS[n]), queue, ports)),
+            room: GROUPS.map(|group| p.register(&format!("room for {group} flows"), each, ports)),
+            gained: p.register("flows that a gained queue still takes", each, ports * GROUPS.len() as u64),
         }
     }
 }
@@ -173,12 +193,13 @@ struct Ingress {
     change: Field,
     pulses: Field,
     queue: Field,
-    gained_queue: Field,
+    /// If there is one.
+    gained_queue: Option<Field>,
     is_newest: Field,
 }
 
-/// Steps before the queue.
-fn ingress(p: &mut Program, r: &Registers) -> Ingress {
+/// Steps before the queue, which follow from a division by registers, or from a table ([`p4air_by_rtt`]).
+fn ingress(p: &mut Program, r: &Registers, division: Option<&Division>) -> Ingress {
     p.at(Gress::Ingress).of(Aspect::Metric);
     let tuple = p.header("five-tuple", 104);
     let lengths = p.header("lengths in the headers", 24);
@@ -196,13 +217,19 @@ fn ingress(p: &mut Program, r: &Registers) -> Ingress {
     let rtt = p.slice(timing, "RTT", 20);
     let counts = "packets + 1; or, if it ends, 1, and they are the previous ones";
     let counts = p.update(r.sent.at(entry), counts, &[Micro::Update; 2], &[ended, data]);
-    let group = p.read(r.group.at(entry), "group", &[]);
+    let group = match division {
+        Some(_) => p.read(r.group.at(entry), "group", &[]),
+        None => by_rtt::group(p, r, entry),
+    };
 
     let change = changes(p, counts);
     let pulses = pulses(p, r, entry, change, ended);
 
     let sent = p.slice(counts, "packets", 16);
-    let share = share(p, r, rtt, group);
+    let Share { packets: share, bytes } = match division {
+        Some(_) => Share { packets: share(p, r, rtt, group), bytes: None },
+        None => by_rtt::share(p, r, rtt, group),
+    };
     let over = p.compute("packets > share; packets >= share", Op::Compare(2), &[sent, share], 2);
     let slow_start = [group, over, ended, change, data, tuple];
     p.act("end of slow start: send a copy back with the delay-based group", Act::FeedBack, &slow_start);
@@ -211,8 +238,14 @@ fn ingress(p: &mut Program, r: &Registers) -> Ingress {
     p.of(Aspect::Reaction);
     let above = "whether it was above its share in this round trip; now it is, if so";
     let above = p.update(r.above.at(entry), above, &[Micro::Update], &[over, ended, group, data]);
-    let queued = queue(p, r, entry, [group, data, tuple]);
-    actions(p, [group, over, above, data], share);
+    let queued = match division {
+        Some(division) => queue(p, r, division, entry, [group, data, tuple]),
+        None => by_rtt::queue(p, r, entry, [group, data, tuple, rtt]),
+    };
+    actions(p, [group, over, above, data], Share { packets: share, bytes });
+    if division.is_none() {
+        by_rtt::mark(p, [group, over, above, data]);
+    }
     let Queued { queue, gained_queue, is_newest } = queued;
     Ingress { entry, group, ended, change, pulses, queue, gained_queue, is_newest }
 }
@@ -242,6 +275,13 @@ fn pulses(p: &mut Program, r: &Registers, entry: Field, change: Field, ended: Fi
     let apart = p.update(r.since_pulse.at(entry), apart, &[Micro::Condition, Micro::Update], &[pulse, ended]);
     let pulses = "pulses + 1, or from 1 again";
     p.update(r.pulses.at(entry), pulses, &[Micro::Update; 2], &[pulse, apart, ended])
+}
+
+/// A flow's share of the link in a round trip.
+struct Share {
+    packets: Field,
+    /// If they do not follow from the packets.
+    bytes: Option<Field>,
 }
 
 /// The flow's share of the link in a round trip, in packets: the RTT, shifted (section III-D).
@@ -278,14 +318,20 @@ fn shift_ranges(flow_bits: u32) -> Vec<(u64, u64)> {
 /// The queue of a packet's flow.
 struct Queued {
     queue: Field,
-    gained_queue: Field,
+    gained_queue: Option<Field>,
     is_newest: Field,
 }
 
 /// Finds the queue, which changes if it belongs to another group now.
-fn queue(p: &mut Program, r: &Registers, entry: Field, [group, data, tuple]: [Field; 3]) -> Queued {
+fn queue(
+    p: &mut Program,
+    r: &Registers,
+    division: &Division,
+    entry: Field,
+    [group, data, tuple]: [Field; 3],
+) -> Queued {
     let bits = r.dimensions.queue_bits();
-    let bounds = [1, 2, 3].map(|n| p.read(r.bounds[n - 1], &format!("first queue of {} flows", GROUPS[n]), &[]));
+    let bounds = [1, 2, 3].map(|n| p.read(division.bounds[n - 1], &format!("first queue of {} flows", GROUPS[n]), &[]));
     let range = p.simple("first queue of the group, and their number", &[&bounds[..], &[group]].concat(), 2 * bits);
     let turn = p.slice(entry, "bits of the hash", 7);
     let place =
@@ -293,25 +339,26 @@ fn queue(p: &mut Program, r: &Registers, entry: Field, [group, data, tuple]: [Fi
     let other = p.simple("first queue + that", &[range, place], bits);
     let queue = "queue; another one if it is outside the group's";
     let micros = [Micro::Condition, Micro::Condition, Micro::Update];
-    let queue = p.update(r.queue.at(entry), queue, &micros, &[range, other, group, data]);
+    let queue = p.update(division.queue.at(entry), queue, &micros, &[range, other, group, data]);
     let newest = "newest flow of the queue: this one, if it is new here or there is none";
     let micros = [Micro::Condition, Micro::Condition, Micro::Update];
     let is_newest = p.update(r.newest.at(queue), newest, &micros, &[entry, group, data]);
-    let wanted = p.read(r.gained.at(group), "flows that its gained queue still takes", &[]);
+    let wanted = p.read(division.gained.at(group), "flows that its gained queue still takes", &[]);
     let gained_queue = p.simple("gained queue: the first or the last", &[wanted, range], bits);
     let elsewhere = p.compare("queue is not the gained one", &[queue, gained_queue]);
     p.act("send a copy back for the gained queue", Act::FeedBack, &[elsewhere, wanted, group, data]);
     p.simple("queue of the packet; those of ants and mice", &[queue, group, tuple], bits);
-    Queued { queue, gained_queue, is_newest }
+    Queued { queue, gained_queue: Some(gained_queue), is_newest }
 }
 
 /// What is done to a flow above its share, and to its ACKs.
-fn actions(p: &mut Program, judged: [Field; 4], share: Field) {
+fn actions(p: &mut Program, judged: [Field; 4], share: Share) {
     let P4airParams { packet, least_window, delay_passes, .. } = P4airParams::default();
     p.act("drop, if loss-based or loss-delay", Act::Drop, &judged);
     let delay = format!("recirculate, up to {delay_passes} times, if delay-based");
     p.act(&delay, Act::FeedBack, &judged);
-    let bytes = p.compute("share in bytes", Op::MultiplyBy(packet.0 as f64), &[share], 32);
+    let product = |p: &mut Program| p.compute("share in bytes", Op::MultiplyBy(packet.0 as f64), &[share.packets], 32);
+    let bytes = share.bytes.unwrap_or_else(|| product(p));
     let bytes = p.simple(&format!("that, at least {}", least_window.0), &[bytes], 32);
     let window = p.header("receive window", 16);
     let lower = p.simple("receive window, at most that", &[window, bytes], 16);

@@ -1,7 +1,7 @@
 //! The table of flows: registers that are found by a hash of the flow, as on a switch, or one entry for each flow.
 
 use super::rtt::{RttSource, RttWatch};
-use super::{Headers, Nanos, Port};
+use super::{Headers, Nanos, Port, ranks};
 use crate::hash_to_queues::{digest, reduce};
 use queuescope_sketch::{FlowGroup, QueueGrowth, SendingRate, Ticks};
 use queuescope_wire::FlowId;
@@ -91,6 +91,12 @@ impl Flow {
         let reports = late && !self.is_reported;
         self.is_reported |= reports;
         reports
+    }
+
+    /// Its order by round-trip time in its group.
+    #[inline]
+    pub fn rank_key(&self) -> u16 {
+        ranks::key(Ticks::new(self.rate.rtt().unwrap_or_default()), self.flow)
     }
 
     /// Measures the round-trip time with a packet at ingress; `ends_handshake` is whether it is the one behind the SYN.

@@ -14,6 +14,9 @@
 //! delay ([`ActOn`]), a count of the flows of each queue ([`Assignment`]), and a group of flows that another switch shapes
 //! ([`P4airParams::mark`]).
 //!
+//! [`P4airParams::by_rtt`] is our own extension: queues by group and by round-trip time ([`Assignment::ByRtt`]), a group of L4S
+//! flows that are marked ([`P4airParams::scalable`]), a finer share ([`ShareForm::Parts`]), and pulses as slow as BBRv3's.
+//!
 //! Everything is in integers, and flows are kept in a table that is found by a hash, as on a switch, or without
 //! collisions ([`FlowTable`]).
 //!
@@ -35,7 +38,9 @@ mod flows;
 mod metadata;
 mod params;
 mod port;
+mod ranks;
 mod rtt;
+mod share;
 mod shares;
 mod stats;
 mod switch;
@@ -44,12 +49,14 @@ use crate::{DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outle
 pub use flows::FlowTable;
 use flows::{Flow, Flows};
 use metadata::{DELAYED, Metadata, PASS, PASSES};
-pub use params::{ActEvery, ActOn, FlowAction, GroupActions, Newest, P4airParams, Queueing, ShareForm};
+pub use params::{ActEvery, ActOn, FlowAction, GroupActions, Newest, P4airParams, Queueing};
 use port::P4airPort;
 use queuescope_sketch::{FlowGroup, QueueGrowth, RoundTrip, SendingRate, SlowStartEnd, Ticks};
 use queuescope_tcp::{Flags, Segment};
-use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+use queuescope_wire::{Departure, Ecn, FlowId, Nanos, Packet};
 pub use rtt::{RttFilter, RttSource};
+pub use share::ShareForm;
+use shares::GROUPS;
 pub use shares::{Assignment, Start};
 pub use stats::P4airStats;
 use std::num::NonZeroU16;
@@ -76,6 +83,8 @@ pub struct P4air {
     moves: Vec<GroupMove>,
     /// When to look for idle flows next.
     sweep: Option<Nanos>,
+    /// When to compute the places of round-trip times next.
+    ranking: Option<Nanos>,
     stats: P4airStats,
 }
 
@@ -107,7 +116,8 @@ impl P4air {
             Queueing::Divided => params.queues.max(LONG_LIVED + params.long_lived_groups()),
             Queueing::Weighted => LONG_LIVED + params.long_lived_groups(),
         };
-        let params = P4airParams { queues, idle: params.idle.max(Nanos(1)), ..params };
+        let (idle, rank_interval) = (params.idle.max(Nanos(1)), params.rank_interval.max(Nanos(1_000_000)));
+        let params = P4airParams { queues, idle, rank_interval, ..params };
         let mut ports: Vec<Option<P4airPort>> = outlets.iter().map(|_| None).collect();
         for Port(number) in params.ports.iter().copied() {
             let Some(outlet) = outlets.get(usize::from(number)) else {
@@ -116,7 +126,16 @@ impl P4air {
             ports[usize::from(number)] = Some(P4airPort::new(&params, outlet));
         }
         let flows = Flows::new(params.table);
-        Ok(Self { ports, flows, assigned: 0, moves: Vec::new(), sweep: None, stats: P4airStats::default(), params })
+        Ok(Self {
+            ports,
+            flows,
+            assigned: 0,
+            moves: Vec::new(),
+            sweep: None,
+            ranking: None,
+            stats: P4airStats::default(),
+            params,
+        })
     }
 
     /// The counters so far.
@@ -161,12 +180,12 @@ impl P4air {
         for queue in counted.filter_map(|flow| flow.queue) {
             counts[usize::from(queue)] += 1;
         }
-        debug_assert!(self.params.assignment == Assignment::InTurn || shares.in_queues() == counts, "{shares:?}");
+        debug_assert!(self.params.assignment != Assignment::Counted || shares.in_queues() == counts, "{shares:?}");
         Some(counts)
     }
 
     /// A packet on its way to a managed port.
-    fn enter(&mut self, port: Port, packet: &Packet, headers: &mut Headers, now: Nanos) -> Ingress {
+    fn enter(&mut self, port: Port, packet: &mut Packet, headers: &mut Headers, now: Nanos) -> Ingress {
         headers.metadata = 0;
         let data = headers.tcp.is_none_or(|tcp| tcp.length > 0);
         let syn = headers.tcp.is_some_and(|tcp| tcp.flags.contains(Flags::SYN));
@@ -187,6 +206,7 @@ impl P4air {
         }
         self.stats.tracked += 1;
         let is_shaped = self.params.marks() && packet.class == self.params.mark && flow.group != FlowGroup::Shaped;
+        let is_scalable = self.params.scalable && packet.ecn == Ecn::Ect1;
         let known = flow.rate.rtt().is_some();
         // The ACK that ends the handshake gives the round-trip time, but only data counts.
         let ended =
@@ -205,10 +225,22 @@ impl P4air {
         if is_shaped {
             self.move_to(entry, FlowGroup::Shaped, now);
         }
+        if is_scalable && FlowGroup::LONG_LIVED.contains(&self.flows.at(entry).group) {
+            self.move_to(entry, FlowGroup::Scalable, now);
+        }
         let verdict = self.judge(port, entry, ended.as_ref(), headers.tcp.is_some(), now);
         headers.metadata = Metadata { entry, group: self.flows.at(entry).group, ended, is_late: false }.pack();
         match verdict {
             Verdict::Pass => Ingress::Enqueue(self.queue_of(port, entry)),
+            Verdict::Mark if packet.ecn.is_capable() => {
+                self.stats.marked += 1;
+                packet.ecn = Ecn::Ce;
+                Ingress::Enqueue(self.queue_of(port, entry))
+            }
+            Verdict::Mark => {
+                self.stats.dropped += 1;
+                Ingress::Drop(DropReason::FairShare)
+            }
             Verdict::Drop(reason) => Ingress::Drop(reason),
             Verdict::Delay => {
                 headers.metadata |= DELAYED;
@@ -267,6 +299,9 @@ impl P4air {
             state.move_flow(None, Some(group));
         }
         self.sweep.get_or_insert(now.saturating_add(self.params.idle));
+        if self.params.assignment == Assignment::ByRtt {
+            self.ranking.get_or_insert(now.saturating_add(self.params.rank_interval));
+        }
         Some(entry)
     }
 
@@ -320,6 +355,7 @@ impl P4air {
         }
         match actions.of(group) {
             FlowAction::Nothing | FlowAction::Window => Verdict::Pass,
+            FlowAction::Mark => Verdict::Mark,
             FlowAction::Drop => {
                 self.stats.dropped += 1;
                 Verdict::Drop(DropReason::FairShare)
@@ -380,15 +416,10 @@ impl P4air {
     fn fair_share(&self, port: Port, rate: &SendingRate, joins: bool) -> u32 {
         let Some(Some(state)) = self.ports.get(usize::from(port.0)) else { return u32::MAX };
         let Some(rtt) = rate.rtt() else { return u32::MAX };
-        let flows = u64::from(state.shares.all_flows()) + u64::from(joins);
-        let flows = flows.max(1);
+        let flows = state.shares.all_flows().saturating_add(u32::from(joins)).max(1);
         let packets = match self.params.share {
-            ShareForm::Exact => state.rate.bytes_in(rtt).0 / flows / self.params.packet.0.max(1),
-            ShareForm::Shift { sensitivity } => {
-                let between = state.packet_time.saturating_mul(flows);
-                let shift = i64::from(between.ilog2()) + i64::from(sensitivity);
-                rtt.0.checked_shr(shift.clamp(0, 63) as u32).unwrap_or(0)
-            }
+            ShareForm::Exact => state.rate.bytes_in(rtt).0 / u64::from(flows) / self.params.packet.0.max(1),
+            form => form.shifted(rtt, state.packet_time, flows),
         };
         u32::try_from(packets).unwrap_or(u32::MAX).max(1)
     }
@@ -404,7 +435,13 @@ impl P4air {
             return flow.queue.unwrap_or(0) + LONG_LIVED;
         }
         let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return ANTS };
-        let queue = state.shares.queue(group, flow.queue);
+        let queue = match self.params.assignment {
+            Assignment::ByRtt => {
+                let queues = state.shares.queues(group);
+                queues.start + state.ranks.place(group, flow.rank_key(), queues.len() as u16)
+            }
+            Assignment::InTurn | Assignment::Counted => state.shares.queue(group, flow.queue),
+        };
         if flow.queue != Some(queue) {
             self.stats.requeued += u64::from(flow.queue.is_some());
             flow.queue = Some(queue);
@@ -439,7 +476,7 @@ impl P4air {
             FlowGroup::LossDelay => self.stats.loss_delay += 1,
             FlowGroup::LossBased => self.stats.loss_based += 1,
             FlowGroup::ModelBased => self.stats.model_based += 1,
-            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::DelayBased | FlowGroup::Shaped => {}
+            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::DelayBased | FlowGroup::Shaped | FlowGroup::Scalable => {}
         }
         self.leave(port, from, queue, assigned);
         let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
@@ -483,6 +520,24 @@ impl P4air {
         self.flows.remove(entry);
     }
 
+    /// Divides the queues evenly among the groups and computes the places of round-trip times again, as a control plane does with
+    /// the registers of the flows.
+    fn rank(&mut self) {
+        let mut keys: Vec<[Vec<u16>; GROUPS]> = self.ports.iter().map(|_| Default::default()).collect();
+        for flow in self.flows.all().filter(|flow| !flow.has_ended) {
+            if let (Some(group), Some(keys)) = (flow.group.long_lived(), keys.get_mut(usize::from(flow.port.0))) {
+                keys[group].push(flow.rank_key());
+            }
+        }
+        for (state, keys) in self.ports.iter_mut().zip(&mut keys) {
+            let Some(state) = state else { continue };
+            self.stats.queues_moved += state.shares.even_out();
+            for (group, keys) in keys.iter_mut().enumerate() {
+                state.ranks.set(group, keys, state.shares.queues(group).len() as u16);
+            }
+        }
+    }
+
     fn is_newest(&self, port: Port, flow: &Flow) -> bool {
         let Some(Some(state)) = self.ports.get(usize::from(port.0)) else { return false };
         let place = match self.params.newest {
@@ -499,6 +554,7 @@ impl P4air {
 enum Verdict {
     Pass,
     Drop(DropReason),
+    Mark,
     Delay,
 }
 
@@ -585,11 +641,15 @@ impl Pipeline for P4air {
     }
 
     fn next_timer(&self) -> Option<Nanos> {
-        self.sweep
+        self.sweep.into_iter().chain(self.ranking).min()
     }
 
     /// Removes flows that have ended, as a control plane would.
     fn on_timer(&mut self, now: Nanos) {
+        if self.ranking.is_some_and(|ranking| now >= ranking) {
+            self.rank();
+            self.ranking = (!self.flows.is_empty()).then(|| now.saturating_add(self.params.rank_interval));
+        }
         if self.sweep.is_none_or(|sweep| now < sweep) {
             return;
         }

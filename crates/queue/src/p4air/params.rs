@@ -1,6 +1,7 @@
 //! The parameters of P4air.
 
-use super::{Assignment, FlowTable, RttSource, Start};
+use super::shares::GROUPS;
+use super::{Assignment, FlowTable, RttSource, ShareForm, Start};
 use crate::{Port, TailDropParams};
 use queuescope_sketch::{FingerprintParams, FlowGroup};
 use queuescope_wire::{ByteCount, Class, Nanos};
@@ -33,6 +34,8 @@ pub struct P4airParams {
     /// The class (DSCP) by which switches with this program mark the packets of long-lived flows. A flow whose packets
     /// come with it is in the group of shaped flows. Class 0, the default: there are neither marks nor that group.
     pub mark: Class,
+    /// Whether flows that send ECT(1) have a group of their own, that of scalable flows (RFC 9331); false by default.
+    pub scalable: bool,
     /// How a flow's share of the link in a round trip is computed.
     pub share: ShareForm,
     /// The size of a packet, in which shares are counted: 1500 bytes.
@@ -50,6 +53,8 @@ pub struct P4airParams {
     pub least_window: ByteCount,
     /// A flow without a packet for this long has ended: 10 s.
     pub idle: Nanos,
+    /// How often the places of round-trip times are computed: every 500 ms; at least 1 ms ([`Assignment::ByRtt`]).
+    pub rank_interval: Nanos,
 }
 
 /// Which flow moves to another group when a queue grows.
@@ -61,19 +66,6 @@ pub enum Newest {
     OfGroup,
     /// Any flow that sees the queue grow.
     Any,
-}
-
-/// How many packets fill a flow's share of the link in a round trip (the paper's BDP).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShareForm {
-    /// `rate x RTT / flows / packet`, exactly: a switch cannot compute this.
-    Exact,
-    /// `RTT >> s`, where `2^s` is at most the time between two packets of the flow at its share (section III-D). So it is
-    /// up to twice the share, never less: the paper postpones actions to keep the link busy.
-    Shift {
-        /// Added to `s`. Higher values make the share smaller and the actions more frequent.
-        sensitivity: i8,
-    },
 }
 
 /// How the groups of a port share its link.
@@ -120,6 +112,8 @@ pub struct GroupActions {
     pub loss_based: FlowAction,
     /// To model-based flows.
     pub model_based: FlowAction,
+    /// To scalable flows.
+    pub scalable: FlowAction,
 }
 
 /// What is done to a flow above its share.
@@ -133,6 +127,8 @@ pub enum FlowAction {
     Delay,
     /// The receive window in its ACKs is lowered to its share.
     Window,
+    /// A packet is marked (CE), or dropped if it is not ECN-capable.
+    Mark,
 }
 
 impl Default for P4airParams {
@@ -149,6 +145,7 @@ impl Default for P4airParams {
             queueing: Queueing::Divided,
             rtt: RttSource::Handshake,
             mark: Class(0),
+            scalable: false,
             share: ShareForm::Shift { sensitivity: 0 },
             packet: ByteCount(1500),
             actions: GroupActions::default(),
@@ -157,19 +154,45 @@ impl Default for P4airParams {
             delay_passes: 8,
             least_window: ByteCount(2 * 1448),
             idle: Nanos(10_000_000_000),
+            rank_interval: Nanos(500_000_000),
         }
     }
 }
 
 impl P4airParams {
+    /// A fairer P4air on the same switch: queues by group and by round-trip time, a group of L4S flows that are marked, a finer
+    /// share, and pulses that are as slow as those of BBRv3, which probes every two to three seconds for some round trips.
+    /// Delay-based flows have their receive window lowered, as model-based ones.
+    ///
+    /// ```
+    /// use queuescope_queue::{Assignment, P4airParams};
+    ///
+    /// assert_eq!(P4airParams::by_rtt().assignment, Assignment::ByRtt);
+    /// ```
+    pub fn by_rtt() -> Self {
+        Self {
+            assignment: Assignment::ByRtt,
+            scalable: true,
+            share: ShareForm::Parts,
+            fingerprint: FingerprintParams { pulse: 4, period: 255, ..FingerprintParams::default() },
+            actions: GroupActions { delay_based: FlowAction::Window, ..GroupActions::default() },
+            ..Self::default()
+        }
+    }
+
     /// Whether packets of long-lived flows are marked.
     pub(super) fn marks(&self) -> bool {
         self.mark != Class(0)
     }
 
-    /// Groups of long-lived flows.
+    /// Which groups of long-lived flows there are, by [`FlowGroup::long_lived`].
+    pub(super) fn groups(&self) -> [bool; GROUPS] {
+        [true, true, true, true, self.marks(), self.scalable]
+    }
+
+    /// How many.
     pub(super) fn long_lived_groups(&self) -> u16 {
-        FlowGroup::LONG_LIVED.len() as u16 + u16::from(self.marks())
+        self.groups().into_iter().map(u16::from).sum()
     }
 }
 
@@ -180,6 +203,7 @@ impl Default for GroupActions {
             loss_delay: FlowAction::Drop,
             loss_based: FlowAction::Drop,
             model_based: FlowAction::Window,
+            scalable: FlowAction::Mark,
         }
     }
 }
@@ -190,7 +214,7 @@ impl GroupActions {
 
     /// The same action for each group.
     pub const fn all(action: FlowAction) -> Self {
-        Self { delay_based: action, loss_delay: action, loss_based: action, model_based: action }
+        Self { delay_based: action, loss_delay: action, loss_based: action, model_based: action, scalable: action }
     }
 
     pub(super) fn of(&self, group: FlowGroup) -> FlowAction {
@@ -200,6 +224,7 @@ impl GroupActions {
             FlowGroup::LossDelay => self.loss_delay,
             FlowGroup::LossBased => self.loss_based,
             FlowGroup::ModelBased => self.model_based,
+            FlowGroup::Scalable => self.scalable,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The registers of a port.
 
-use super::shares::QueueShares;
+use super::ranks::RttRanks;
+use super::shares::{GROUPS, QueueShares};
 use super::{ANTS, LONG_LIVED, P4airParams, Queueing};
 use crate::Outlet;
 use queuescope_sketch::FlowGroup;
@@ -13,6 +14,8 @@ pub(super) struct P4airPort {
     /// The time that the link needs for a packet of the size in which shares are counted, in ns; at least 1.
     pub packet_time: u64,
     pub shares: QueueShares,
+    /// Where round-trip times have their places among the queues of a group.
+    pub ranks: RttRanks,
     /// The newest flow of each queue, or of each group: when it was assigned. 0 after it has moved.
     pub newest: Vec<u32>,
     /// The flows of ants and of mice.
@@ -21,18 +24,19 @@ pub(super) struct P4airPort {
 
 impl P4airPort {
     pub fn new(params: &P4airParams, outlet: &Outlet) -> Self {
-        let groups = params.long_lived_groups();
+        let groups = params.groups();
         let queues = match params.queueing {
             Queueing::Divided => params.queues.saturating_sub(LONG_LIVED),
             // One for each group: there is nothing to reallocate.
-            Queueing::Weighted => groups,
+            Queueing::Weighted => params.long_lived_groups(),
         };
         let shares = QueueShares::new(queues, groups, params.start, params.assignment);
         Self {
             rate: outlet.rate,
             packet_time: outlet.rate.time_for(params.packet).0.max(1),
-            newest: vec![0; usize::from(shares.all_queues())],
+            newest: vec![0; usize::from(shares.all_queues()).max(GROUPS)],
             shares,
+            ranks: RttRanks::default(),
             short_lived: [0; LONG_LIVED as usize],
         }
     }
@@ -54,7 +58,7 @@ impl P4airPort {
     pub fn weight(&self, queue: u16) -> u32 {
         match queue.checked_sub(LONG_LIVED) {
             None => self.short_lived[usize::from(queue)],
-            Some(group) => self.shares.flows(usize::from(group)),
+            Some(queue) => self.shares.flows(self.shares.group_of(queue)),
         }
     }
 }

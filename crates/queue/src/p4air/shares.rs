@@ -15,11 +15,13 @@
 //! flow that needs a queue goes to the saved one while it has room. A switch cannot search its queues: here, a packet saves its
 //! queue if that has room and none is saved, and a flow that leaves a queue saves that one. A queue has room with fewer
 //! flows than `flows_per_queue`, which is rounded up; the paper's "at most fpq" is the same with fpq rounded down.
+//!
+//! By round-trip time ([`Assignment::ByRtt`]), groups get and give queues as above, and `ranks.rs` chooses the queue.
 
 use queuescope_sketch::FlowGroup;
 
-/// The most groups that have queues: those of fingerprints, and that of shaped flows.
-const GROUPS: usize = FlowGroup::LONG_LIVED.len() + 1;
+/// The most groups that have queues: those of fingerprints, and those of shaped and of scalable flows.
+pub(super) const GROUPS: usize = FlowGroup::LONG_LIVED.len() + 2;
 
 /// How queues are divided before there are flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +39,15 @@ pub enum Assignment {
     InTurn,
     /// One that has room by its number of flows, if one is known; otherwise the next one in turn (section V).
     Counted,
+    /// The one of its round-trip time: the flows of a group are in the order of their times, as many in each queue. A flow changes
+    /// its queue when the places are computed again ([`P4airParams::rank_interval`](super::P4airParams::rank_interval)). With
+    /// [`Queueing::Weighted`](super::Queueing::Weighted), a group has one queue and nothing changes.
+    ByRtt,
 }
 
 /// The division of a port's queues. Groups are numbered as by [`FlowGroup::long_lived`], queues from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueueShares {
-    /// How many groups have queues.
-    groups: usize,
     /// The first queue of each group, and the end of the last one's: `l_i`.
     bounds: [u16; GROUPS + 1],
     flows: [u32; GROUPS],
@@ -61,22 +65,22 @@ pub(super) struct QueueShares {
 }
 
 impl QueueShares {
-    /// Divides `queues` queues among `groups` groups; fewer than one for each group count as that.
-    pub fn new(queues: u16, groups: u16, start: Start, assignment: Assignment) -> Self {
-        let groups = groups.clamp(1, GROUPS as u16);
-        let queues = queues.max(groups);
-        let size = |group: u16| match start {
-            Start::NewFlows if group == 0 => queues - (groups - 1),
+    /// Divides `queues` queues among the groups that are there, of which the first is; fewer than one for each count as that.
+    pub fn new(queues: u16, groups: [bool; GROUPS], start: Start, assignment: Assignment) -> Self {
+        let count = groups.iter().filter(|is_there| **is_there).count() as u16;
+        let queues = queues.max(count);
+        let size = |number: u16| match start {
+            Start::NewFlows if number == 0 => queues - (count - 1),
             Start::NewFlows => 1,
-            Start::Even => queues / groups + u16::from(group < queues % groups),
+            Start::Even => queues / count + u16::from(number < queues % count),
         };
-        let mut bounds = [0; GROUPS + 1];
-        for group in 0..GROUPS {
-            bounds[group + 1] = bounds[group] + if (group as u16) < groups { size(group as u16) } else { 0 };
+        let (mut bounds, mut number) = ([0; GROUPS + 1], 0);
+        for (group, is_there) in groups.into_iter().enumerate() {
+            bounds[group + 1] = bounds[group] + if is_there { size(number) } else { 0 };
+            number += u16::from(is_there);
         }
         let counted = if assignment == Assignment::Counted { queues } else { 0 };
         let mut shares = Self {
-            groups: groups.into(),
             in_queue: vec![0; counted.into()],
             saved: [None; GROUPS],
             bounds,
@@ -116,6 +120,11 @@ impl QueueShares {
     /// The queues of a group.
     pub fn queues(&self, group: usize) -> std::ops::Range<u16> {
         self.bounds[group]..self.bounds[group + 1]
+    }
+
+    /// The group of a queue.
+    pub fn group_of(&self, queue: u16) -> usize {
+        self.bounds[1..GROUPS].partition_point(|first| *first <= queue)
     }
 
     /// A flow leaves group `from` and enters group `to`; either is `None` for a flow that was or becomes short-lived, or
@@ -227,8 +236,35 @@ impl QueueShares {
     fn give_queue_to(&mut self, to: usize) -> bool {
         let each = i64::from(self.flows_per_queue);
         let may_give = |group: &usize| *group != to && self.room[*group] > each && self.size(*group) > 1;
-        let giver = (0..self.groups).filter(may_give).max_by_key(|group| (self.room[*group], group.abs_diff(to)));
+        let giver = (0..GROUPS).filter(may_give).max_by_key(|group| (self.room[*group], group.abs_diff(to)));
         let Some(from) = giver.filter(|_| self.room[to] <= 0) else { return false };
+        self.give(from, to);
+        true
+    }
+
+    /// Moves queues from groups with few flows for each to groups with many, as a control plane does, which can divide: while
+    /// the taker has more flows for each queue than the giver will have. Returns how many have moved.
+    pub fn even_out(&mut self) -> u64 {
+        let flows_of = |shares: &Self, group: usize, fewer: u16| {
+            let size = shares.size(group) - fewer;
+            (u64::from(shares.flows[group]) << 32) / u64::from(size)
+        };
+        for moved in 0..u64::from(self.all_queues()) {
+            let sizes = (0..GROUPS).filter(|group| self.size(*group) > 0);
+            let Some(to) = sizes.clone().max_by_key(|group| flows_of(self, *group, 0)) else { return moved };
+            let givers = sizes.filter(|group| *group != to && self.size(*group) > 1);
+            let Some(from) = givers.min_by_key(|group| flows_of(self, *group, 1)) else { return moved };
+            if flows_of(self, from, 1) >= flows_of(self, to, 0) {
+                return moved;
+            }
+            self.give(from, to);
+        }
+        self.all_queues().into()
+    }
+
+    /// A queue of group `from` becomes one of group `to`. The groups between them keep their number of queues.
+    fn give(&mut self, from: usize, to: usize) {
+        let each = i64::from(self.flows_per_queue);
         self.room[from] -= each;
         self.room[to] += each;
         let gained = if from < to {
@@ -243,7 +279,6 @@ impl QueueShares {
             self.bounds[to + 1] - 1
         };
         self.gained[to] = (gained, self.flows_per_queue);
-        true
     }
 }
 
@@ -256,8 +291,12 @@ mod tests {
     const LOSS_DELAY: usize = 1;
     const LOSS: usize = 2;
 
+    /// The groups of fingerprints, with or without that of shaped flows, and without that of scalable ones.
+    const FOUR: [bool; GROUPS] = [true, true, true, true, false, false];
+    const FIVE: [bool; GROUPS] = [true, true, true, true, true, false];
+
     fn in_turn(queues: u16, start: Start) -> QueueShares {
-        QueueShares::new(queues, 4, start, Assignment::InTurn)
+        QueueShares::new(queues, FOUR, start, Assignment::InTurn)
     }
 
     fn sizes(shares: &QueueShares) -> [u16; GROUPS] {
@@ -266,19 +305,19 @@ mod tests {
 
     #[test]
     fn new_flows_have_all_queues_but_one_for_each_other_group() {
-        assert_eq!(sizes(&in_turn(30, Start::NewFlows)), [27, 1, 1, 1, 0]);
-        assert_eq!(sizes(&in_turn(30, Start::Even)), [8, 8, 7, 7, 0]);
-        assert_eq!(sizes(&in_turn(0, Start::Even)), [1, 1, 1, 1, 0]);
-        assert_eq!(sizes(&QueueShares::new(30, 5, Start::NewFlows, Assignment::InTurn)), [26, 1, 1, 1, 1]);
+        assert_eq!(sizes(&in_turn(30, Start::NewFlows)), [27, 1, 1, 1, 0, 0]);
+        assert_eq!(sizes(&in_turn(30, Start::Even)), [8, 8, 7, 7, 0, 0]);
+        assert_eq!(sizes(&in_turn(0, Start::Even)), [1, 1, 1, 1, 0, 0]);
+        assert_eq!(sizes(&QueueShares::new(30, FIVE, Start::NewFlows, Assignment::InTurn)), [26, 1, 1, 1, 1, 0]);
     }
 
     #[test]
     fn a_full_group_receives_a_queue_from_the_one_with_the_most_room() {
         let mut shares = in_turn(8, Start::NewFlows);
-        assert_eq!(sizes(&shares), [5, 1, 1, 1, 0]);
+        assert_eq!(sizes(&shares), [5, 1, 1, 1, 0, 0]);
         assert!(!shares.move_flow(None, Some(DELAY)));
         assert!(shares.move_flow(Some(DELAY), Some(LOSS_DELAY)), "its only queue is full");
-        assert_eq!(sizes(&shares), [4, 2, 1, 1, 0]);
+        assert_eq!(sizes(&shares), [4, 2, 1, 1, 0, 0]);
         assert_eq!(shares.queues(LOSS_DELAY), 4..6);
         // The flow that caused it goes to the new queue.
         assert_eq!(shares.queue(LOSS_DELAY, Some(0)), 4);
@@ -290,7 +329,7 @@ mod tests {
     #[test]
     fn flows_of_a_moved_queue_are_spread_over_the_rest_of_their_group() {
         let mut shares = in_turn(4 + 3, Start::Even);
-        assert_eq!(sizes(&shares), [2, 2, 2, 1, 0]);
+        assert_eq!(sizes(&shares), [2, 2, 2, 1, 0, 0]);
         for group in [LOSS_DELAY, LOSS] {
             for _ in 0..2 {
                 shares.move_flow(None, Some(group));
@@ -312,7 +351,7 @@ mod tests {
         }
         assert_eq!(shares.flows_per_queue, 3);
         // The others keep a queue each.
-        assert_eq!(sizes(&shares), [1, 1, 5, 1, 0]);
+        assert_eq!(sizes(&shares), [1, 1, 5, 1, 0, 0]);
         for _ in 0..17 {
             shares.move_flow(Some(LOSS), None);
         }
@@ -324,7 +363,7 @@ mod tests {
     fn new_flows_go_where_flows_have_ended_if_they_are_counted() {
         for assignment in [Assignment::InTurn, Assignment::Counted] {
             // Of seven queues, the first group has four.
-            let mut shares = QueueShares::new(7, 4, Start::NewFlows, assignment);
+            let mut shares = QueueShares::new(7, FOUR, Start::NewFlows, assignment);
             let mut queues: Vec<u16> = Vec::new();
             let enter = |shares: &mut QueueShares| {
                 shares.move_flow(None, Some(DELAY));
@@ -354,16 +393,18 @@ mod tests {
         #[test]
         fn room_and_queues_always_add_up(
             queues in 0u16..64,
-            (groups, even, is_counted) in (4u16..=5, any::<bool>(), any::<bool>()),
+            (others, even, is_counted) in (any::<[bool; 2]>(), any::<bool>(), any::<bool>()),
+            even_out: bool,
             moves in proptest::collection::vec((0usize..64, 0usize..=GROUPS), 0..400),
         ) {
             let assignment = if is_counted { Assignment::Counted } else { Assignment::InTurn };
             let start = if even { Start::Even } else { Start::NewFlows };
+            let groups = [true, true, true, true, others[0], others[1]];
+            let count = groups.iter().filter(|is_there| **is_there).count() as u16;
             let mut shares = QueueShares::new(queues, groups, start, assignment);
-            let groups = usize::from(groups);
             let mut flows: [(Option<usize>, Option<u16>); 64] = [(None, None); 64];
             for (flow, to) in moves {
-                let to = (to < groups).then_some(to);
+                let to = Some(to).filter(|to| groups.get(*to) == Some(&true));
                 let (from, queue) = flows[flow];
                 if let (Some(from), Some(queue)) = (from, queue)
                     && to.is_none()
@@ -374,14 +415,29 @@ mod tests {
                 }
                 shares.move_flow(from, to);
                 flows[flow].0 = to;
+                if even_out {
+                    shares.even_out();
+                    let each = |group: usize, fewer: u16| f64::from(shares.flows(group)) / f64::from(shares.size(group) - fewer);
+                    let there = || (0..GROUPS).filter(|group| groups[*group]);
+                    let most = there().map(|group| each(group, 0)).fold(0.0, f64::max);
+                    let givers = there().filter(|group| shares.size(*group) > 1 && each(*group, 0) < most);
+                    prop_assert!(givers.clone().all(|group| each(group, 1) >= most - 1e-6), "{:?}", shares);
+                }
                 for (group, queue) in flows.iter_mut().filter_map(|(group, queue)| Some((((*group)?), queue))) {
                     let given = shares.queue(group, *queue);
                     prop_assert!(shares.queues(group).contains(&given));
                     *queue = Some(given);
                     prop_assert_eq!(shares.queue(group, *queue), given, "a flow does not wander");
                 }
-                prop_assert_eq!(shares.all_queues(), queues.max(groups as u16));
-                for group in 0..groups {
+                prop_assert_eq!(shares.all_queues(), queues.max(count));
+                for group in 0..GROUPS {
+                    if !groups[group] {
+                        prop_assert_eq!((shares.size(group), shares.flows(group)), (0, 0));
+                        continue;
+                    }
+                    for queue in shares.queues(group) {
+                        prop_assert_eq!(shares.group_of(queue), group);
+                    }
                     let size = i64::from(shares.size(group));
                     prop_assert!(size >= 1);
                     let counted = flows.iter().filter(|(of, _)| *of == Some(group)).count();

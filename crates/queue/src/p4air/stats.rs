@@ -31,6 +31,8 @@ pub struct P4airStats {
     pub above_share: u64,
     /// Packets that the actions dropped.
     pub dropped: u64,
+    /// Packets that the actions marked.
+    pub marked: u64,
     /// Packets that the actions delayed.
     pub delayed: u64,
     /// ACKs whose window the actions lowered.
@@ -53,6 +55,7 @@ counters!(P4airStats {
     requeued,
     above_share,
     dropped,
+    marked,
     delayed,
     lowered,
     ended,

@@ -8,7 +8,7 @@ use queuescope_queue::{
 };
 use queuescope_sketch::{FingerprintParams, FlowGroup, RatePattern};
 use queuescope_tcp::{Flags, Segment, Timestamps};
-use queuescope_wire::{ByteCount, Class, FlowId, Nanos};
+use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Nanos, Packet};
 
 /// A tick of the switch's clock, 1024 ns.
 const TICK: u64 = 1 << 10;
@@ -456,7 +456,7 @@ fn a_flow_that_comes_with_the_mark_is_shaped_and_packets_of_long_lived_flows_lea
     // Flow 2 comes marked: it is shaped at once, whatever it does then.
     for n in 0..60 {
         let tcp = Some(Segment { length: 1448, flags: Flags::ACK, ..Segment::default() });
-        let packet = queuescope_wire::Packet { class: Class(9), ..packet(1_000 + n, 2, 1500) };
+        let packet = Packet { class: Class(9), ..packet(1_000 + n, 2, 1500) };
         let at = Nanos(2 * RTT + n * RTT / 15);
         bench.switch.offer(at, Port(0).0, packet, Headers { tcp, ..headers(2, 1002) });
     }
@@ -481,6 +481,105 @@ fn without_a_mark_there_is_no_group_of_shaped_flows() {
     assert!(bench.switch.log.sent.iter().all(|sent| sent.departure.packet.class == Class(0)));
     let shaped = bench.switch.program.queues_of(Port(0), FlowGroup::Shaped);
     assert_eq!(shaped.map(|(queues, flows)| (queues.len(), flows)), Some((0, 0)));
+}
+
+/// Four packets more than the share of flow 1 in each of four round trips, of which every fourth has the second value.
+fn l4s_flow(ecn: [Ecn; 2]) -> Bench {
+    let mut bench = Bench::new(P4airParams { scalable: true, ..params() });
+    bench.open(0, 1);
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    for n in 0..4 * 16 {
+        let tcp = Some(Segment { length: 1448, flags: Flags::ACK, ..Segment::default() });
+        let packet = Packet { ecn: ecn[usize::from(n % 4 == 3)], ..packet(1_000 + n, 1, 1500) };
+        let at = Nanos(2 * RTT + 2 * TICK + n * RTT / 16);
+        bench.switch.offer(at, Port(0).0, packet, Headers { tcp, ..headers(1, 1001) });
+    }
+    bench.run(8 * RTT);
+    bench
+}
+
+#[test]
+fn an_l4s_flow_is_scalable_and_marked_above_its_share() {
+    let bench = l4s_flow([Ecn::Ect1; 2]);
+    let stats = bench.switch.program.stats();
+    assert_eq!(bench.group(1), Some(FlowGroup::Scalable));
+    let sent = || bench.switch.log.sent.iter();
+    let marked = sent().filter(|sent| sent.departure.packet.ecn == Ecn::Ce).count() as u64;
+    // In each round trip but the last, twelve packets are its share, and the one that ends it is not judged.
+    assert!((9..=16).contains(&marked), "{marked}");
+    assert_eq!((stats.marked, stats.dropped), (marked, 0));
+    let (queues, flows) = bench.switch.program.queues_of(Port(0), FlowGroup::Scalable).unwrap();
+    assert_eq!(flows, 1);
+    assert!(queues.contains(&bench.queues(1).last().copied().unwrap()));
+    assert_eq!(stats.loss_delay, 0, "a growing queue does not move it");
+}
+
+#[test]
+fn packets_that_cannot_be_marked_are_dropped() {
+    let bench = l4s_flow([Ecn::Ect1, Ecn::NotEct]);
+    let stats = bench.switch.program.stats();
+    assert!(stats.marked > 0 && stats.dropped > 0, "{stats:?}");
+    assert_eq!(bench.switch.log.dropped_for(DropReason::FairShare) as u64, stats.dropped);
+    assert!(bench.switch.log.sent.iter().all(|sent| sent.departure.packet.ecn != Ecn::Ect0));
+}
+
+#[test]
+fn without_the_group_ect1_changes_nothing() {
+    let mut bench = Bench::new(params());
+    bench.open(0, 1);
+    bench.data(RTT + TICK, RTT / 2, 12, 1);
+    let tcp = Some(Segment { length: 1448, flags: Flags::ACK, ..Segment::default() });
+    let packet = Packet { ecn: Ecn::Ect1, ..packet(1_000, 1, 1500) };
+    bench.switch.offer(Nanos(2 * RTT + 2 * TICK), Port(0).0, packet, Headers { tcp, ..headers(1, 1001) });
+    bench.run(4 * RTT);
+    assert_eq!(bench.group(1), Some(FlowGroup::DelayBased));
+    let scalable = bench.switch.program.queues_of(Port(0), FlowGroup::Scalable);
+    assert_eq!(scalable.map(|(queues, flows)| (queues.len(), flows)), Some((0, 0)));
+}
+
+/// Twelve flows of three round-trip times, which come in turn, and 6 queues for them.
+#[test]
+fn flows_of_one_round_trip_time_share_queues() {
+    let assignment = Assignment::ByRtt;
+    let params =
+        P4airParams { queues: 11, assignment, rank_interval: Nanos(RTT), actions: GroupActions::IDLE, ..params() };
+    let mut bench = Bench::new(params);
+    let times = [1, 4, 2];
+    for flow in 1..=12u32 {
+        let rtt = times[flow as usize % 3] * RTT;
+        let start = u64::from(flow) * 20 * TICK;
+        let segment = |flags| Headers {
+            tcp: Some(Segment { flags, window: 1 << 20, ..Segment::default() }),
+            ..headers(flow, 1000 + flow)
+        };
+        bench.offer(start, 0, flow, segment(Flags::SYN), 60);
+        bench.offer(start + rtt, 0, flow, segment(Flags::ACK), 52);
+    }
+    for flow in 1..=12 {
+        bench.data(5 * RTT + TICK, RTT / 2, 48, flow);
+    }
+    bench.run(80 * RTT);
+    for flow in 1..=12 {
+        assert_eq!(bench.group(flow), Some(FlowGroup::DelayBased), "{flow}");
+        bench.data(80 * RTT + TICK, RTT / 2, 1, flow);
+    }
+    bench.run(81 * RTT);
+    let program = &bench.switch.program;
+    let (queues, flows) = program.queues_of(Port(0), FlowGroup::DelayBased).unwrap();
+    assert_eq!((queues.len(), flows), (6, 12));
+    assert_eq!(program.in_queues(Port(0)).unwrap(), [2, 2, 2, 2, 2, 2, 0, 0, 0]);
+    let last = |flow: u32| {
+        let sent = bench.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == flow);
+        usize::from(sent.last().unwrap().departure.queue.0 - 2)
+    };
+    for flow in 1..=12u32 {
+        // Two queues for each time, the shortest first.
+        assert_eq!(last(flow) / 2, [0, 2, 1][flow as usize % 3], "{flow}");
+    }
+    // Until the flows have gone, the places are computed again and again.
+    assert!(program.next_timer().is_some());
+    bench.run(80 * RTT + 30_000_000_000);
+    assert_eq!((bench.switch.program.flows(), bench.switch.program.next_timer()), (0, None));
 }
 
 /// A handshake whose SYN-ACK passes at half of its time, and that took three round trips because a queue delayed it.
@@ -545,6 +644,7 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
         Just(FlowAction::Nothing),
         Just(FlowAction::Drop),
         Just(FlowAction::Delay),
+        Just(FlowAction::Mark),
         Just(FlowAction::Window)
     ];
     let fingerprint = (any::<[u8; 8]>(), any::<bool>(), any::<u32>()).prop_map(|(bytes, increases, rtt)| {
@@ -568,8 +668,12 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
         Just(FlowTable::Exact),
         (0u32..9, any::<u64>()).prop_map(|(entries, seed)| FlowTable::Hashed { entries, seed })
     ];
-    let share =
-        prop_oneof![Just(ShareForm::Exact), any::<i8>().prop_map(|sensitivity| ShareForm::Shift { sensitivity })];
+    let share = prop_oneof![
+        Just(ShareForm::Exact),
+        Just(ShareForm::Parts),
+        any::<i8>().prop_map(|sensitivity| ShareForm::Shift { sensitivity })
+    ];
+    let assignment = prop_oneof![Just(Assignment::InTurn), Just(Assignment::Counted), Just(Assignment::ByRtt)];
     let newest = prop_oneof![Just(Newest::OfQueue), Just(Newest::OfGroup), Just(Newest::Any)];
     let filter = || prop_oneof![Just(RttFilter::Least), any::<u8>().prop_map(|shift| RttFilter::Smoothed { shift })];
     let rtt = prop_oneof![
@@ -580,21 +684,21 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
     ];
     let act_on =
         prop_oneof![Just(ActOn::Share), (0u64..1 << 25).prop_map(|target| ActOn::Delay { target: Nanos(target) })];
-    let section_5 = (rtt, act_on, any::<[bool; 2]>(), 0u8..3);
+    let section_5 = (rtt, act_on, any::<[bool; 2]>(), 0u8..3, assignment, 0u64..1 << 28);
     (
         fingerprint,
         table,
         share,
         newest,
-        [action.clone(), action.clone(), action.clone(), action],
+        [action.clone(), action.clone(), action.clone(), action.clone(), action],
         any::<[bool; 2]>(),
         (0u16..40, 0u16..20, 0u64..3000, any::<u32>()),
         section_5,
     )
         .prop_map(
             |(fingerprint, table, share, newest, actions, [even, packet], (queues, passes, size, idle), section_5)| {
-                let (rtt, act_on, [is_counted, is_weighted], mark) = section_5;
-                let [delay_based, loss_delay, loss_based, model_based] = actions;
+                let (rtt, act_on, [scalable, is_weighted], mark, assignment, rank_interval) = section_5;
+                let [delay_based, loss_delay, loss_based, model_based, of_scalable] = actions;
                 P4airParams {
                     queues,
                     fingerprint,
@@ -602,14 +706,16 @@ fn any_params() -> impl Strategy<Value = P4airParams> {
                     share,
                     newest,
                     start: if even { Start::Even } else { Start::NewFlows },
-                    actions: GroupActions { delay_based, loss_delay, loss_based, model_based },
+                    actions: GroupActions { delay_based, loss_delay, loss_based, model_based, scalable: of_scalable },
+                    scalable,
+                    rank_interval: Nanos(rank_interval),
                     act_every: if packet { ActEvery::Packet } else { ActEvery::RoundTrip },
                     delay_passes: passes,
                     packet: ByteCount(size),
                     idle: Nanos(idle.into()),
                     rtt,
                     act_on,
-                    assignment: if is_counted { Assignment::Counted } else { Assignment::InTurn },
+                    assignment,
                     queueing: if is_weighted { Queueing::Weighted } else { Queueing::Divided },
                     mark: Class(mark),
                     ..P4airParams::default()
@@ -643,7 +749,9 @@ proptest! {
                 ..Segment::default()
             };
             let headers = Headers { tcp: tcp.then_some(segment), queueing: seq, ..headers(flow, (flow + 3) % 12) };
-            bench.offer(now, (flags >> 7).into(), flow, headers, size);
+            let packet = Packet { ecn: Ecn::from_bits(window as u8), ..packet(bench.ids, flow, size) };
+            bench.switch.offer(Nanos(now), (flags >> 7).into(), packet, headers);
+            bench.ids += 1;
         }
         bench.run(now + 1_000_000_000);
         bench.switch.check();

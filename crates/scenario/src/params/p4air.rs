@@ -30,6 +30,7 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
         0..=63,
         "The class (DSCP) that marks the packets of long-lived flows; flows that come with it are in a group of shaped flows. 0 for no marks.",
     );
+    keys.key("scalable", &mut params.scalable, "Whether flows that send ECT(1) have a group of their own.");
     keys.key("share", &mut params.share, "How a flow's share of the link in a round trip is computed.");
     keys.within(
         "packet",
@@ -52,6 +53,12 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
         &mut params.idle,
         STEP,
         "A flow without a packet for this long has ended. One with a FIN has ended at once.",
+    );
+    keys.within(
+        "rank-interval",
+        &mut params.rank_interval,
+        STEP,
+        "How often the places of round-trip times are computed, with assignment = \"by-rtt\".",
     );
 }
 
@@ -141,6 +148,7 @@ impl Table for GroupActions {
         keys.key("loss-delay", &mut self.loss_delay, "The action on loss-delay flows.");
         keys.key("loss-based", &mut self.loss_based, "The action on loss-based flows.");
         keys.key("model-based", &mut self.model_based, "The action on model-based flows.");
+        keys.key("scalable", &mut self.scalable, "The action on scalable flows.");
     }
 }
 
@@ -160,6 +168,7 @@ choice! {
         Self::Shift { sensitivity: 0 }, Self::Shift { sensitivity } => {
             keys.within("sensitivity", sensitivity, -16..=16, "Added to the shift: a higher value makes the share smaller.");
         };
+    "parts", "The sum of two such parts, at most a third above the exact quotient.", Self::Parts, Self::Parts => {};
     "exact", "The exact quotient.", Self::Exact, Self::Exact => {};
 }
 
@@ -209,11 +218,11 @@ choice! {
 names! {
     Newest, "a flow to move": "of-queue" = Newest::OfQueue, "of-group" = Newest::OfGroup, "any" = Newest::Any;
     Start, "a division of queues": "new-flows" = Start::NewFlows, "even" = Start::Even;
-    Assignment, "an assignment of queues": "in-turn" = Assignment::InTurn, "counted" = Assignment::Counted;
+    Assignment, "an assignment of queues": "in-turn" = Assignment::InTurn, "counted" = Assignment::Counted, "by-rtt" = Assignment::ByRtt;
     Queueing, "a form of queueing": "divided" = Queueing::Divided, "weighted" = Queueing::Weighted;
     ActEvery, "a frequency of actions": "round-trip" = ActEvery::RoundTrip, "packet" = ActEvery::Packet;
     FlowAction, "an action":
-        "nothing" = FlowAction::Nothing, "drop" = FlowAction::Drop, "delay" = FlowAction::Delay,
+        "nothing" = FlowAction::Nothing, "drop" = FlowAction::Drop, "delay" = FlowAction::Delay, "mark" = FlowAction::Mark,
         "window" = FlowAction::Window;
     RatePattern, "a pattern of rates": "increases" = RatePattern::Increases, "pulses" = RatePattern::Pulses;
 }

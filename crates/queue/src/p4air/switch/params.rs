@@ -102,7 +102,13 @@ impl SwitchP4airParams {
             (it.queueing == Queueing::Divided, "queueing", "must be divided: a switch's weights do not follow flows"),
             (it.rtt == RttSource::Handshake, "rtt", "must be handshake: no register holds other round-trip times"),
             (it.mark == Class(0), "mark", "must be 0: the switch has four groups"),
+            (!it.scalable, "scalable", "must be false: the switch has four groups"),
             (matches!(it.share, ShareForm::Shift { .. }), "share", "must be a shift: a switch cannot divide"),
+            (
+                FlowGroup::LONG_LIVED.iter().all(|group| it.actions.of(*group) != FlowAction::Mark),
+                "actions",
+                "must not be mark: the switch's program marks no packets",
+            ),
             (it.act_on == ActOn::Share, "act-on", "must be share"),
             (it.act_every == ActEvery::Packet, "act-every", "must be packet"),
             (it.delay_passes <= 255, "delay-passes", "must be at most 255: a note has 8 bits for it"),
@@ -220,7 +226,7 @@ impl SwitchP4airParams {
         let between = packet_time.saturating_mul((u64::from(flows) + u64::from(joins)).max(1));
         let sensitivity = match self.p4air.share {
             ShareForm::Shift { sensitivity } => i32::from(sensitivity),
-            ShareForm::Exact => 0,
+            ShareForm::Parts | ShareForm::Exact => 0,
         };
         // Round-trip times are in units of 2^10 ns.
         let share = between.ilog2() as i32 + sensitivity - 10;
