@@ -4,6 +4,7 @@ mod bmv2;
 mod building;
 mod compiled;
 mod equal;
+mod frames;
 mod p4air;
 mod placing;
 mod printed;
