@@ -35,7 +35,7 @@ pub fn p4air_with(params: &SwitchP4airParams) -> Result<SwitchProgram, InvalidPr
     params.check().map_err(|error| InvalidProgram::of_parameter(NAME, error.key, error.why))?;
     let about = "groups flows by their congestion control, and slows down those above their share";
     let source =
-        "Turkovic and Kuipers, P4air: Increasing Fairness among Competing Congestion Control Algorithms, ICNP 2020";
+        "Turkovic and Kuipers, P4air: Increasing Fairness among Competing Congestion Control Algorithms, ICNP 2020, section III";
     let mut p = Builder::new(NAME, about, source);
     for register in SwitchRegister::ALL {
         p.register(RegisterArray {
