@@ -6,6 +6,7 @@ mod compiled;
 mod equal;
 mod frames;
 mod p4air;
+mod p4air_control;
 mod placing;
 mod printed;
 mod rules;
