@@ -89,7 +89,7 @@ fn form(number: usize) -> Form {
         Form::Tagged,
         Form::CutV6(30),
     ];
-    if number % 2 == 0 { Form::V4 } else { ODD[number / 2 % ODD.len()] }
+    if number.is_multiple_of(2) { Form::V4 } else { ODD[number / 2 % ODD.len()] }
 }
 
 impl Packet {
@@ -104,9 +104,9 @@ impl Packet {
         }
         let is_v6 = matches!(form, Form::V6 | Form::TaggedV6 | Form::CutV6(_));
         if is_v6 {
-            self.v6(&mut frame)
+            self.v6(&mut frame);
         } else {
-            self.v4(&mut frame, form)
+            self.v4(&mut frame, form);
         }
         if let Form::Cut(at) | Form::CutV6(at) | Form::CutTagged(at) = form {
             frame.truncate(at);
@@ -225,8 +225,8 @@ fn of_queues(program: &SwitchProgram, seed: u64, count: usize) -> Vec<Arrival> {
     let for_packet = if has(Input::HasActivity) { 1_000_000 } else { 20_000 };
     let arrival = |(number, packet): (usize, Leaving)| {
         let random = [1, 2].map(|which| {
-            let mixed = (number as u32 * which ^ packet.flow << 20).wrapping_mul(0x9e37_79b9);
-            mixed ^ mixed >> 15
+            let mixed = ((number as u32 * which) ^ (packet.flow << 20)).wrapping_mul(0x9e37_79b9);
+            mixed ^ (mixed >> 15)
         });
         let micros = |input| packet.input(input) / 1000;
         let depth = if has(Input::Depth) { packet.input(Input::Depth) } else { packet.sojourn.0 / for_packet };

@@ -131,6 +131,7 @@ The switch needs more, which depends on it: its ports with their rates, and
 ADDRESSES
 GENERATED
 NAME.p4 says what the program does. These programs have been compiled, and not run on a switch.
+A test with packets is written for v1model only.
 ";
 
 const README_OF_BFRT: &str = "\
