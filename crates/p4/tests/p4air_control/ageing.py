@@ -27,6 +27,10 @@ def main(switch, program, cli, plan):
         if control.sweep(registers, ended, PORT, 0.0):
             sys.exit("a flow ended at once")
         check(registers, "before")
+        # As a program. The flows are not of port 1.
+        run = subprocess.run([sys.executable, control.__file__, "1", "--rounds", "2", "--idle", "0", "--cli", cli], capture_output=True, text=True)
+        if run.returncode != 1 or "port 0 has long-lived flows, too" not in run.stderr:
+            sys.exit(f"of port 1: status {run.returncode}, {run.stdout}, {run.stderr}")
         frames.send(links, plan["second"])
         early = control.sweep(registers, ended, PORT, control.IDLE - 1)
         removed = control.sweep(registers, ended, PORT, control.IDLE)
@@ -45,6 +49,10 @@ def main(switch, program, cli, plan):
             sys.exit(f"none of the entries {removed} has a flow again: {groups}")
         console.cli.stdin.close()
         console.cli.wait()
+        # As a program, which takes flows for ended at once here: two rounds remove all.
+        run = subprocess.run([sys.executable, control.__file__, str(PORT), "--rounds", "2", "--idle", "0", "--cli", cli], capture_output=True, text=True)
+        if (run.returncode, run.stdout) != (0, f"removed {sum(1 for group in groups if group)} flows\n"):
+            sys.exit(f"status {run.returncode}, {run.stdout}, {run.stderr}")
         print(f"{len(removed)} of {len(groups)} entries became free, and {len(again)} of them have flows again")
 
 
