@@ -197,7 +197,9 @@ pub fn plan<'a>(program: &SwitchProgram, model: &mut Model<'_>, arrivals: impl I
         let sent = hex(&[&header[..], &arrival.frame].concat());
         let left = model.frame(arrival);
         let (to, left) = left.map(|(to, frame)| (to, hex(&[&header[..], &frame].concat()))).unzip();
-        frames.push(json!([arrival.port, sent, to, left]));
+        // A frame to an unknown address is in no queue.
+        let by = model.port_of(&arrival.frame).unwrap_or(0);
+        frames.push(json!([arrival.port, sent, by, to, left]));
     }
     let build = frame_build(program);
     let (_, behind) = build.split_once("control MainEgress(").expect("it has two halves");

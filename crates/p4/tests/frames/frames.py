@@ -2,9 +2,9 @@
 
 unshare -n python3 frames.py SWITCH PROGRAM.json CLI PLAN.json
 
-PLAN.json has "commands" for simple_switch_CLI, "ports", "fences" (a frame to each port, which no program changes), "rounds", "frames" (each with its port, its bytes, and
-where it is expected with which bytes), and "registers" with the words that are expected. After each frame, fences pass the switch: what is there of the frame has left it before
-them. A copy goes back by the queue of port 0; so "rounds" has the ports of further fences: by that queue, and before the queues again.
+PLAN.json has "commands" for simple_switch_CLI, "ports", "fences" (a frame to each port, which no program changes), "rounds", "frames" (each with its port, its bytes, the
+port by whose queue it goes although it may be dropped behind it, and where it is expected with which bytes), and "registers" with the words that are expected. After each frame, fences pass the switch, the first
+by the same queue: each queue has a thread, so that only this one shows that the frame has been processed behind it. A copy goes back by the queue of port 0; so "rounds" has the ports of further fences: by that queue, and before the queues again.
 """
 
 import contextlib
@@ -71,10 +71,10 @@ def send(links, plan, compares=True):
     for link in links.values():
         poll.register(link, select.EPOLLIN)
     fences = [bytes.fromhex(fence) for fence in plan["fences"]]
-    for number, (port, frame, to, expected) in enumerate(plan["frames"]):
+    for number, (port, frame, by, to, expected) in enumerate(plan["frames"]):
         links[port].send(bytes.fromhex(frame))
         left = []
-        for fence in [plan["ports"][0] if to is None else to, *plan["rounds"]]:
+        for fence in [by, *plan["rounds"]]:
             marked = fences[fence] + number.to_bytes(4, "big")
             links[port].send(marked)
             left += until(poll, by_descriptor, links, fence, marked)

@@ -41,7 +41,7 @@ def main(switch, program, cli, plan):
             sys.exit(f"not all of the entries {removed} are free: {groups}")
         # What the model expects of these is without removal.
         for frame in plan["third"]["frames"]:
-            frame[2:] = [None, None]
+            frame[3:] = [None, None]
         frames.send(links, plan["third"], compares=False)
         groups = check(registers, "again")
         again = [entry for entry in removed if groups[entry]]
