@@ -14,7 +14,7 @@ use queuescope_p4::ir::{
     Operation, RegisterAction, RegisterArray, SwitchProgram, Trace, Unit, Variable, When, print, refusal,
 };
 use queuescope_queue::{
-    ActAt, ConQuestAqmParams, FlowLimit, FlowTable, HeldAction, HoldParams, P4airParams, SwitchAqmParams,
+    ActAt, ConQuestAqmParams, FlowLimit, FlowTable, GroupActions, HeldAction, HoldParams, P4airParams, SwitchAqmParams,
     SwitchAverage, SwitchP4airParams,
 };
 use queuescope_sketch::{CellWindowsParams, ConQuestParams, DepthStackParams, FingerprintParams, TappedConQuestParams};
@@ -190,18 +190,15 @@ fn abc() -> [SwitchProgram; 5] {
 }
 
 /// P4air with few entries, so that flows share some, and short delays and round-trip times, so that much happens.
-fn p4air() -> SwitchProgram {
+pub fn p4air(actions: GroupActions) -> SwitchProgram {
     let table = FlowTable::Hashed { entries: 128, seed: 0 };
     let fingerprint = FingerprintParams { default_rtt: Nanos(200_000), ..FingerprintParams::default() };
-    let p4air = P4airParams { table, fingerprint, delay_passes: 2, ..P4airParams::default() };
+    let p4air = P4airParams { table, fingerprint, delay_passes: 2, actions, ..P4airParams::default() };
     p4air_with(&SwitchP4airParams { p4air, ..SwitchP4airParams::default() }).expect("a switch can have these")
 }
 
-/// `QUEUESCOPE_PACKETS=100000` sends as many packets through each program.
-#[test]
-fn bmv2_does_what_the_interpreter_does() {
-    let test = "bmv2_does_what_the_interpreter_does";
-    let Some(tools) = tools(test) else { return };
+/// All programs but that beside a router, with parameters with which they act on packets that are far apart, and one with every operation.
+pub fn programs() -> Vec<SwitchProgram> {
     let limit = HeldAction::Limit(FlowLimit { interval: Nanos(3_000_000), burst: 2 });
     let actions = [HeldAction::Respond, HeldAction::Drop, limit, HeldAction::Reroute];
     let held = actions.map(|action| ActAt::Ingress(HoldParams { registers: 16, action, ..HoldParams::default() }));
@@ -218,9 +215,21 @@ fn bmv2_does_what_the_interpreter_does() {
         !["conquest", "abc", "p4air", "printqueue"].iter().any(|name| program.name().starts_with(name))
     };
     let programs = executable().expect("the defaults fit").into_iter().filter(is_default);
-    for program in
-        programs.chain(conquest).chain([stands]).chain(abc()).chain(printqueue).chain([p4air(), everything()])
-    {
+    programs
+        .chain(conquest)
+        .chain([stands])
+        .chain(abc())
+        .chain(printqueue)
+        .chain([p4air(GroupActions::default()), everything()])
+        .collect()
+}
+
+/// `QUEUESCOPE_PACKETS=100000` sends as many packets through each program.
+#[test]
+fn bmv2_does_what_the_interpreter_does() {
+    let test = "bmv2_does_what_the_interpreter_does";
+    let Some(tools) = tools(test) else { return };
+    for program in programs() {
         let count = crate::packets().min(100_000);
         let trace = Trace::new(&program, 1, count);
         let chosen = trace.dropped + trace.marked;

@@ -3,14 +3,15 @@
 use proptest::prelude::*;
 use queuescope_p4::Gress;
 use queuescope_p4::algorithms::{
-    ConQuestLegacyParams, EXECUTABLE, conquest_defaults, conquest_legacy_with, conquest_with, egress_pi_with,
-    executable, p4air_with, pie_dp_with,
+    ConQuestLegacyParams, EXECUTABLE, codel_dp_with, conquest_defaults, conquest_legacy_with, conquest_with,
+    ecn_sharp_dp_with, egress_pi_with, executable, p4air_with, pie_cp_with, pie_dp_with, step_with,
 };
 use queuescope_p4::ir::{
     Input, Interpreter, NOTES, PacketFate, PacketReport, ParsedFrame, SwitchProgram, TestBuild, Trace,
 };
 use queuescope_queue::{
-    ActAt, ConQuestAqmParams, EgressPiParams, FlowLimit, HeldAction, HoldParams, PieDpParams, SwitchP4airParams,
+    ActAt, CodelDpParams, ConQuestAqmParams, EcnSharpDpParams, EgressPiParams, FlowLimit, HeldAction, HoldParams,
+    PieCpParams, PieDpParams, SwitchP4airParams,
 };
 use queuescope_sketch::{ConQuestParams, TappedConQuestParams};
 use queuescope_wire::Nanos;
@@ -210,8 +211,34 @@ fn legacy() -> SwitchProgram {
     conquest_legacy_with(&ConQuestLegacyParams { tapped, ..usual }).expect("it fits")
 }
 
+/// The programs whose parameters are drawn for traces.
+const DRAWN: [&str; 6] = ["egress-pi", "pie-dp", "pie-cp", "codel-dp", "ecn-sharp-dp", "step"];
+/// The others have traces with their defaults, and some with other parameters, in the test above only: to make their tables or registers takes long. `equal` draws the parameters of all of them but `abc-strip` and `printqueue-monitor`, without frames.
+const NOT_DRAWN: [&str; 14] = [
+    "red-egress",
+    "pie-table",
+    "conquest",
+    "conquest-stands",
+    "conquest-ingress",
+    "conquest-feedback",
+    "conquest-legacy",
+    "abc-edge",
+    "abc-core",
+    "abc-core-median",
+    "abc-strip",
+    "p4air",
+    "printqueue-windows",
+    "printqueue-monitor",
+];
+
+#[test]
+fn each_program_is_drawn_or_named() {
+    let all: BTreeSet<_> = DRAWN.into_iter().chain(NOT_DRAWN).collect();
+    assert_eq!(all, EXECUTABLE.into_iter().collect());
+}
+
 proptest! {
-    /// With any parameters that a scenario takes.
+    /// With any parameters that a scenario takes, for the programs of [`DRAWN`].
     #[test]
     fn any_parameters_give_valid_traces(
         [target, calm, short] in [0u64..8_000_000, 0u64..20_000_000, 0u64..20_000_000],
@@ -223,8 +250,20 @@ proptest! {
         let [target, calm, short, update] = [target, calm, short, update].map(Nanos);
         let egress_pi = EgressPiParams { target, update, alpha_shift, beta_shift, calm, short, ..EgressPiParams::default() };
         let pie_dp = PieDpParams { target, update, alpha_shift, beta_shift, act, ..PieDpParams::default() };
-        for program in [egress_pi_with(&egress_pi), pie_dp_with(&pie_dp)] {
+        let pie_cp = PieCpParams { target, period: update, act, ..PieCpParams::default() };
+        let codel_dp = CodelDpParams { target, ecn: act, ..CodelDpParams::default() };
+        let ecn_sharp_dp = EcnSharpDpParams { instant_target: calm, persistent_target: target, ..EcnSharpDpParams::default() };
+        let programs = [
+            egress_pi_with(&egress_pi),
+            pie_dp_with(&pie_dp),
+            pie_cp_with(&pie_cp),
+            codel_dp_with(&codel_dp),
+            ecn_sharp_dp_with(&ecn_sharp_dp),
+            step_with(short),
+        ];
+        for (program, name) in programs.into_iter().zip(DRAWN) {
             let program = program.expect("they fit");
+            prop_assert_eq!(program.name(), name);
             check(&program, &Trace::new(&program, seed, 200));
         }
     }

@@ -90,7 +90,7 @@ pub struct Generate {
     pub explain: bool,
 
     /// Write the program, the entries of its tables and a makefile to this folder, which is created. For v1model, also write a test: a build of the program with packets
-    /// to send and packets to expect [default: print the program]
+    /// to send and packets to expect. For tna, there is no test, because its build is for BMv2 only [default: print the program]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }

@@ -20,7 +20,7 @@ use p4air::P4air;
 use printqueue::PrintQueue;
 use queuescope_p4::algorithms::{
     self, ConQuestLegacyParams, Dimensions, STEP_THRESHOLD, abc_at_border, conquest_defaults, conquest_legacy_with,
-    conquest_stands_defaults, executable_with, p4air_with, pie_cp_control, red_egress_with, step_with,
+    conquest_stands_defaults, executable_with, p4air_control, p4air_with, pie_cp_control, red_egress_with, step_with,
 };
 use queuescope_p4::ir::{Architecture, SwitchProgram, print, refusal};
 use queuescope_p4::{Fit, Grade, Target};
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let code = made_by + &print(&program, architecture);
     match &args.output {
         Some(folder) => {
-            let more = More { control: control(&parameters, architecture), forwarding: &args.forward };
+            let more = More { control: control(&parameters, architecture)?, forwarding: &args.forward };
             text(&folder::write(folder, &program, architecture, code, more)?)
         }
         None => text(&code),
@@ -265,13 +265,15 @@ fn program(name: &str, parameters: &Parameters, border: &[u16]) -> Result<Switch
 }
 
 /// The program of the control plane, for the algorithm that has one.
-fn control(parameters: &Parameters, architecture: Architecture) -> Option<String> {
-    match parameters {
+fn control(parameters: &Parameters, architecture: Architecture) -> Result<Option<String>> {
+    Ok(match parameters {
         Parameters::Management(Management::Program(PipelineParams::PieCp(params))) => {
             Some(pie_cp_control(params, architecture))
         }
+        // There is no program for Tofino.
+        Parameters::P4air(p4air) if architecture == Architecture::V1model => p4air_control(&p4air.params).map(Some)?,
         _ => None,
-    }
+    })
 }
 
 /// The algorithm and its defaults as `--aqm` takes them, except those that are set. ConQuest has another name there, and defaults that a switch cannot have. The step

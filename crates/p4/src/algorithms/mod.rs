@@ -41,7 +41,7 @@ pub use ecn_sharp::ecn_sharp;
 pub use ecn_sharp_dp::{ecn_sharp_dp, ecn_sharp_dp_with};
 pub use egress_pi::{egress_pi, egress_pi_with};
 pub use p4air::{Flows, p4air, p4air_by_rtt};
-pub use p4air_program::p4air_with;
+pub use p4air_program::{p4air_control, p4air_with};
 pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_cp::{pie_cp, pie_cp_control, pie_cp_with};

@@ -1,5 +1,5 @@
 // p4air: groups flows by their congestion control, and slows down those above their share.
-// After Turkovic and Kuipers, P4air: Increasing Fairness among Competing Congestion Control Algorithms, ICNP 2020.
+// After Turkovic and Kuipers, P4air: Increasing Fairness among Competing Congestion Control Algorithms, ICNP 2020, section III.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -967,7 +967,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 if (meta.fed_back == 1w1) {
                     home = standard_metadata.egress_spec[6:0];
                     if (meta.request == 8w1) {
-                        // The flow changes its group, if it is still in the one that the packet had.
+                        // The flow changes its group, if it is still in the one that the packet had (section III-B).
                         // store_group
                         @atomic {
                             bit<8> word;
@@ -1065,7 +1065,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                             places_2 = (bit<32>)size_2;
                             places_3 = (bit<32>)size_3;
                             places_4 = (bit<32>)size_4;
-                            // At each multiple of the number of queues, each queue takes a flow more.
+                            // At each multiple of the number of queues, each queue takes a flow more (section III-B).
                             if (meta.group == 8w0 && all_flows[4:0] == 5w0) {
                                 room_change_1 = room_change_1 + places_1;
                                 room_change_2 = room_change_2 + places_2;
@@ -1109,7 +1109,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                             meta.each_queue = quotient + 16w1;
                             // Rooms are less one, so that a sign says whether there is any; and so is what compares with them.
                             each_less_one = (bit<32>)quotient;
-                            // The group that gives a queue. Signs of differences compare rooms.
+                            // The group that gives a queue (section III-B). Signs of differences compare rooms.
                             room_1_less_2 = room_1 - room_2;
                             room_1_less_3 = room_1 - room_3;
                             room_1_less_4 = room_1 - room_4;
@@ -1147,7 +1147,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                             mark_to_drop(standard_metadata);
                         }
                     } else if (meta.request == 8w4) {
-                        // A queue moves to another group. Groups between them keep their number of queues.
+                        // A queue moves to another group (section III-B). Groups between them keep their number of queues.
                         more_each = (bit<32>)meta.each_queue;
                         less_each = 32w0 - more_each;
                         exchange.apply();
@@ -1230,7 +1230,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                         }
                         mark_to_drop(standard_metadata);
                     } else if (meta.request == 8w5) {
-                        // A delayed packet passes again, or enters its queue.
+                        // A delayed packet passes again, or enters its queue (section III-C).
                         meta.passes = meta.passes + 8w1;
                         if (meta.passes < 8w8) {
                             resubmit_preserving_field_list(8w0);
@@ -1239,7 +1239,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                             standard_metadata.priority = (bit<3>)(meta.queue[6:0]);
                         }
                     } else {
-                        // The flow has another queue, if a gained queue still takes it.
+                        // The flow has another queue, if a gained queue still takes it (section III-B).
                         gained_at = home ++ meta.group[2:0];
                         if (meta.request == 8w3) {
                             // take_gained
@@ -1339,7 +1339,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                             flows = word;
                             long_lived_flows.write((bit<32>)home, word);
                         }
-                        // The first data behind a SYN measures the round-trip time.
+                        // The first data behind a SYN measures the round-trip time (section III-A).
                         if (has_data == 1w1) {
                             // measure_round_trip
                             @atomic {
@@ -1409,7 +1409,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                             }
                             sent_so_far = (bit<32>)meta.packets_sent;
                             if (meta.group == 8w0) {
-                                // Slow start ends if the flow sends less, or fills its share: then it loses a packet.
+                                // Slow start ends if the flow sends less, or fills its share: then it loses a packet (section III-A).
                                 if (has_ended == 1w1) {
                                     if (meta.tcp_words != 4w0) {
                                         if (meta.packets_sent < meta.packets_before) {
@@ -1452,7 +1452,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                     }
                                     is_over = 1w1;
                                 }
-                                // The queues of the flow's group.
+                                // The queues of the flow's group (section III-B).
                                 // first_loss_delay_of_packet
                                 @atomic {
                                     bit<8> word;
@@ -1481,7 +1481,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                 count = end_queue - first_queue;
                                 queue_of_flow.apply();
                                 other = first_queue + place;
-                                // The queue that the group has gained, if it still takes flows: its first or its last.
+                                // The queue that the group has gained, if it still takes flows: its first or its last (section III-B).
                                 gained_at = home ++ meta.group[2:0];
                                 // read_gained
                                 @atomic {
@@ -1533,7 +1533,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                 if (newest == mark) {
                                     meta.is_newest = 8w1;
                                 }
-                                // What is done to a flow above its share.
+                                // What is done to a flow above its share (section III-C).
                                 if (is_over == 1w1 && (meta.group == 8w1)) {
                                     meta.request = 8w5;
                                     resubmit_preserving_field_list(8w0);
@@ -1549,6 +1549,7 @@ control MainIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                 standard_metadata.priority = (bit<3>)(meta.queue[6:0]);
                             }
                         } else {
+                            // The receive window of a flow above its share (section III-C).
                             // read_above
                             @atomic {
                                 bit<8> word;
@@ -1700,7 +1701,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                                 word = found_depth;
                                 depth.write((bit<32>)meta.entry[15:0], word);
                             }
-                            // How the rate has changed.
+                            // How the rate has changed (section III-A).
                             eighth = meta.packets_before >> 3;
                             least_change = eighth > 16w4 ? eighth : 16w4;
                             more = meta.packets_before |+| least_change;
@@ -1716,7 +1717,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                             if (meta.packets_before >= less) {
                                 has_decreased = 1w1;
                             }
-                            // Pulses of the rate: an increase after a settled rate, and then a decrease.
+                            // Pulses of the rate: an increase after a settled rate, and then a decrease (section III-A).
                             if (has_decreased == 1w1) {
                                 // begin_settling
                                 @atomic {
@@ -1805,7 +1806,7 @@ control MainEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                                     pulses.write((bit<32>)meta.entry[15:0], word);
                                 }
                             }
-                            // Round trips in a row in which the deepest queue grew.
+                            // Round trips in a row in which the deepest queue grew (section III-A).
                             // keep_depth
                             @atomic {
                                 bit<16> word;

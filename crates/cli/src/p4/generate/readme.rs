@@ -7,7 +7,11 @@ pub(super) fn of_bmv2(program: &SwitchProgram, [has_entries, has_control]: [bool
     let (name, period) = (program.name(), program.period());
     let (of_entries, fill) =
         if has_entries { (README_OF_ENTRIES, "    simple_switch_CLI < NAME.cli\n") } else { ("", "") };
-    let of_control = if has_control { README_OF_CONTROL } else { "" };
+    let of_control = match (has_control, name) {
+        (false, _) => "",
+        (true, "p4air") => README_OF_CONTROL_OF_P4AIR,
+        _ => README_OF_CONTROL,
+    };
     let Trace { packets, generated, dropped, marked, reported } = trace;
     let acts = match (dropped, marked) {
         _ if *reported > 0 => format!("the program reports {reported}"),
@@ -72,6 +76,11 @@ const README_OF_CONTROL: &str = "\
 NAME.control.py\tits control plane: python3 NAME.control.py PORT..., while the switch runs
 ";
 
+const README_OF_CONTROL_OF_P4AIR: &str = "\
+NAME.control.py\tits control plane, which removes flows that have ended: python3 NAME.control.py PORT, while the
+\tswitch runs; PORT is the one by which all managed flows leave
+";
+
 const README_OF_RUNNING: &str = "\
 To run it between two interfaces, as root (in bash):
 
@@ -122,6 +131,7 @@ The switch needs more, which depends on it: its ports with their rates, and
 ADDRESSES
 GENERATED
 NAME.p4 says what the program does. These programs have been compiled, and not run on a switch.
+A test with packets is written for v1model only.
 ";
 
 const README_OF_BFRT: &str = "\

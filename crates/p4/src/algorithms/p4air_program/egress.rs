@@ -61,7 +61,7 @@ struct Rates {
 
 impl Rates {
     fn new(p: &mut Builder, it: &Parts<'_>) -> Self {
-        p.comment("How the rate has changed.");
+        p.comment("How the rate has changed (section III-A).");
         let fingerprint = &it.params.p4air.fingerprint;
         let mut compute = |name, operation| p.compute(name, 16, Unit::Number, operation);
         let eighth = compute("eighth", Operation::ShiftRight(it.before.into(), 3));
@@ -87,7 +87,7 @@ impl Rates {
 
 /// BwEst: an increase after a settled rate, and then a decrease. Returns the pulses so far.
 fn pulses(p: &mut Builder, it: &Parts<'_>, rates: &Rates) -> Variable {
-    p.comment("Pulses of the rate: an increase after a settled rate, and then a decrease.");
+    p.comment("Pulses of the rate: an increase after a settled rate, and then a decrease (section III-A).");
     let fingerprint = &it.params.p4air.fingerprint;
     let settled = p.variable("settled", 8, Unit::Number);
     p.choose(
@@ -142,7 +142,7 @@ fn pulses(p: &mut Builder, it: &Parts<'_>, rates: &Rates) -> Variable {
 
 /// Counts round trips with a growing queue. Returns whether the limit of the flow's group is reached.
 fn aggressiveness(p: &mut Builder, it: &Parts<'_>, deepest: Variable, rates: &Rates) -> Variable {
-    p.comment("Round trips in a row in which the deepest queue grew.");
+    p.comment("Round trips in a row in which the deepest queue grew (section III-A).");
     let depth_before = p.variable("deepest_before", 16, Unit::Number);
     p.access(register("depth_before"), it.flow(), swap("keep_depth", deepest), Some(depth_before));
     let shift = it.params.rise_shift();

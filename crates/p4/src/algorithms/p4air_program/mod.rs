@@ -1,5 +1,6 @@
 //! P4air as a program that is run and printed (Turkovic and Kuipers, ICNP 2020, section III).
 
+mod control;
 mod egress;
 mod queues;
 mod returned;
@@ -11,6 +12,7 @@ use crate::ir::{
     Condition, Input, InvalidProgram, Name, Operand, Operation, RegisterAction, RegisterArray, SwitchProgram, Unit,
     Variable, When,
 };
+pub use control::p4air_control;
 use queuescope_queue::{FlowAction, SwitchP4airParams, SwitchRegister};
 
 const NAME: &str = "p4air";
@@ -26,7 +28,7 @@ const GROUPS: u8 = SwitchP4airParams::GROUPS;
 /// their share.
 ///
 /// Models [`SwitchP4air`](queuescope_queue::SwitchP4air), whose registers it has. All ports are managed. The port of a flow whose ACK comes
-/// is the one that the ACK comes in by. A control plane has to remove flows that have ended (none is generated): it subtracts them from the counters of their
+/// is the one that the ACK comes in by. A control plane has to remove flows that have ended, such as [`p4air_control`]: it subtracts them from the counters of their
 /// group, and clears their words. The queue of BMv2 has eight priorities at most, which are the lowest three bits of a queue here.
 ///
 /// # Errors
@@ -34,8 +36,7 @@ const GROUPS: u8 = SwitchP4airParams::GROUPS;
 pub fn p4air_with(params: &SwitchP4airParams) -> Result<SwitchProgram, InvalidProgram> {
     params.check().map_err(|error| InvalidProgram::of_parameter(NAME, error.key, error.why))?;
     let about = "groups flows by their congestion control, and slows down those above their share";
-    let source =
-        "Turkovic and Kuipers, P4air: Increasing Fairness among Competing Congestion Control Algorithms, ICNP 2020";
+    let source = "Turkovic and Kuipers, P4air: Increasing Fairness among Competing Congestion Control Algorithms, ICNP 2020, section III";
     let mut p = Builder::new(NAME, about, source);
     for register in SwitchRegister::ALL {
         p.register(RegisterArray {

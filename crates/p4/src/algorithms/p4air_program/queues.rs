@@ -31,7 +31,7 @@ pub(super) fn first_queue(it: &Parts<'_>, group: u8) -> Operand {
 
 /// Finds the flow's queue: the one that is stored, if it is one of its group; and whether a copy must store another one (section III-B).
 pub(super) fn find_queue(p: &mut Builder, it: &Parts<'_>) {
-    p.comment("The queues of the flow's group.");
+    p.comment("The queues of the flow's group (section III-B).");
     read_bounds(p, it, "of_packet");
     let [first, end] = ["first_queue", "end_queue"].map(|name| p.variable(name, 8, Unit::Number));
     let actions = (1..=GROUPS).map(|group| {
@@ -49,7 +49,7 @@ pub(super) fn find_queue(p: &mut Builder, it: &Parts<'_>) {
         entries: (1..=u64::from(GROUPS)).map(|group| (vec![(group, group)], group as usize - 1)).collect(),
     });
     let other = queue_by_hash(p, it, first, end);
-    p.comment("The queue that the group has gained, if it still takes flows: its first or its last.");
+    p.comment("The queue that the group has gained, if it still takes flows: its first or its last (section III-B).");
     it.place_of_group(p, it.group);
     let gained = p.variable("gained", 16, Unit::Number);
     p.access(register("gained_takes"), it.gained_at, read("read_gained"), Some(gained));

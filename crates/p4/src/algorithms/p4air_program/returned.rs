@@ -38,7 +38,7 @@ fn each<T>(make: impl FnMut(u8) -> T) -> [T; 4] {
 
 /// The flow has another queue, if a gained queue still takes it.
 fn change_queue(p: &mut Builder, it: &Parts<'_>) {
-    p.comment("The flow has another queue, if a gained queue still takes it.");
+    p.comment("The flow has another queue, if a gained queue still takes it (section III-B).");
     it.place_of_group(p, it.group);
     let takes = p.variable("takes", 1, Unit::Number);
     p.choose(
@@ -61,7 +61,7 @@ fn change_queue(p: &mut Builder, it: &Parts<'_>) {
 
 /// A delayed packet passes again, or enters its queue.
 fn delay(p: &mut Builder, it: &Parts<'_>) {
-    p.comment("A delayed packet passes again, or enters its queue.");
+    p.comment("A delayed packet passes again, or enters its queue (section III-C).");
     p.set(it.passes, Operation::Add(it.passes.into(), 1.into()));
     let passes = u64::from(it.params.p4air.delay_passes);
     p.choose(Condition::compare(it.passes, Comparison::Less, passes), Builder::recirculate, |p| {
@@ -71,7 +71,7 @@ fn delay(p: &mut Builder, it: &Parts<'_>) {
 
 /// The flow changes its group, if it is still in the one that the packet had (section III-B).
 fn change_group(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
-    p.comment("The flow changes its group, if it is still in the one that the packet had.");
+    p.comment("The flow changes its group, if it is still in the one that the packet had (section III-B).");
     let is_same = (AluExpression::Term(AluTerm::Word), Comparison::Equal, value(it.group));
     let moved = p.variable("has_moved", 1, Unit::Number);
     let store = if_holds("store_group", is_same, AluExpression::Term(value(it.to)), AluOutput::Condition(0));
@@ -118,7 +118,7 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
         let size = sizes[usize::from(n) - 1];
         p.compute(format!("places_{n}"), 32, Unit::Number, Operation::Gather(size.into(), 0))
     });
-    p.comment("At each multiple of the number of queues, each queue takes a flow more.");
+    p.comment("At each multiple of the number of queues, each queue takes a flow more (section III-B).");
     let bits = it.params.queue_bits();
     let is_multiple = Condition::compare(all.slice(0, bits), Comparison::Equal, 0);
     p.when(Condition::All(vec![is(it.group, 0), is_multiple]), |p| {
@@ -148,7 +148,7 @@ fn count_flows(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
 /// The group that gives a queue, if the one that the flow moves to has no room: the one with the most room of those that have room for
 /// more than a queue of flows, and more than one queue.
 fn find_giver(p: &mut Builder, it: &Parts<'_>, [rooms, sizes]: [[Variable; 4]; 2], each_less: Variable) {
-    p.comment("The group that gives a queue. Signs of differences compare rooms.");
+    p.comment("The group that gives a queue (section III-B). Signs of differences compare rooms.");
     let subtract = |p: &mut Builder, name: String, one: Operand, other: Operand| {
         p.compute(name, 32, Unit::Number, Operation::Subtract(one, other))
     };
@@ -207,7 +207,7 @@ fn find_giver(p: &mut Builder, it: &Parts<'_>, [rooms, sizes]: [[Variable; 4]; 2
 
 /// A queue moves from one group to another. Groups between them keep their number of queues.
 fn move_queue(p: &mut Builder, it: &Parts<'_>, changes: [Variable; 4]) {
-    p.comment("A queue moves to another group. Groups between them keep their number of queues.");
+    p.comment("A queue moves to another group (section III-B). Groups between them keep their number of queues.");
     let pairs: Vec<[u8; 2]> =
         (1..=GROUPS).flat_map(|giver| (1..=GROUPS).filter(move |to| *to != giver).map(move |to| [giver, to])).collect();
     let more = p.compute("more_each", 32, Unit::Number, Operation::Gather(it.each.into(), 0));

@@ -73,7 +73,7 @@ fn known(p: &mut Builder, it: &Parts<'_>, [now, marked, data]: [Variable; 3]) {
     let flows = p.variable("flows", 16, Unit::Number);
     p.access(register("long_lived_flows"), it.home, read("read_flows"), Some(flows));
     let rtt = p.variable("rtt", 32, Unit::Number);
-    p.comment("The first data behind a SYN measures the round-trip time.");
+    p.comment("The first data behind a SYN measures the round-trip time (section III-A).");
     p.choose(
         is(data, 1),
         |p| {
@@ -141,6 +141,7 @@ fn shifted(value: Variable, right: i32) -> Operation {
 fn lower_window(p: &mut Builder, it: &Parts<'_>, [high, low]: [Variable; 2]) {
     p.of(Aspect::Reaction);
     let groups = it.groups(FlowAction::Window);
+    p.comment("The receive window of a flow above its share (section III-C).");
     let above = p.variable("was_above", 8, Unit::Number);
     p.access(register("above_share"), it.flow(), read("read_above"), Some(above));
     if !groups.is_empty() {
@@ -198,7 +199,7 @@ fn short_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, [sent, share]: 
         p.set(it.to, Operation::Copy(1.into()));
         p.feed_back();
     };
-    p.comment("Slow start ends if the flow sends less, or fills its share: then it loses a packet.");
+    p.comment("Slow start ends if the flow sends less, or fills its share: then it loses a packet (section III-A).");
     p.choose(
         is(ended, 1),
         |p| {
@@ -229,7 +230,7 @@ fn long_lived(p: &mut Builder, it: &Parts<'_>, ended: Variable, [sent, share]: [
         },
     );
     queues::find_queue(p, it);
-    p.comment("What is done to a flow above its share.");
+    p.comment("What is done to a flow above its share (section III-C).");
     let with = |groups: Vec<Condition>| Condition::All(vec![is(over, 1), Condition::Any(groups)]);
     let send_copy = |p: &mut Builder| {
         p.when(Condition::compare(it.request, Comparison::NotEqual, 0), Builder::feed_back);

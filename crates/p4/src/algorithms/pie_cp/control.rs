@@ -4,7 +4,7 @@ use crate::ir::Architecture;
 use queuescope_queue::{PieCpDecay, PieCpParams};
 
 const BOTH: &str = include_str!("control.py");
-const V1MODEL: &str = include_str!("control.v1model.py");
+const V1MODEL: &str = concat!(include_str!("../bmv2_switch.py"), include_str!("control.v1model.py"));
 const TNA: &str = include_str!("control.tna.py");
 
 /// The control plane of [`pie_cp_with`](super::pie_cp_with) as a program in Python: for BMv2 by way of its command line, for Tofino as a script
