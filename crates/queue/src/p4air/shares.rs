@@ -16,7 +16,7 @@
 //! queue if that has room and none is saved, and a flow that leaves a queue saves that one. A queue has room with fewer
 //! flows than `flows_per_queue`, which is rounded up; the paper's "at most fpq" is the same with fpq rounded down.
 //!
-//! By round-trip time ([`Assignment::ByRtt`]), groups get and give queues as above, and `ranks.rs` chooses the queue.
+//! By round-trip time ([`Assignment::ByRtt`]), the control plane gives queues to groups ([`QueueShares::even_out`]), and `ranks.rs` chooses the queue.
 
 use queuescope_sketch::FlowGroup;
 
@@ -58,6 +58,8 @@ pub(super) struct QueueShares {
     /// The queue that a group has received, and how many flows of the group still move to it.
     gained: [(u16, u32); GROUPS],
     flows_per_queue: u32,
+    /// Whether a full group receives a queue at once. By round-trip time, the control plane gives queues.
+    gives: bool,
     /// The flows of each queue; empty if they are not counted.
     in_queue: Vec<u32>,
     /// A queue of each group that has room, if they are counted and one is known.
@@ -89,6 +91,7 @@ impl QueueShares {
             next: [0; GROUPS],
             gained: [(0, 0); GROUPS],
             flows_per_queue: 1,
+            gives: assignment != Assignment::ByRtt,
         };
         for group in 0..GROUPS {
             shares.room[group] = i64::from(shares.size(group));
@@ -139,7 +142,7 @@ impl QueueShares {
             self.room[to] -= 1;
         }
         self.set_flows_per_queue();
-        to.is_some_and(|to| self.give_queue_to(to))
+        to.is_some_and(|to| self.gives && self.give_queue_to(to))
     }
 
     /// The queue of a flow of this group that was last in `stored`. It changes if that queue belongs to another group
