@@ -34,7 +34,9 @@
 //! | whether a reclassified packet itself is recirculated | a copy of its headers is: the packet goes on, so that nothing is reordered and no time on the link is lost |
 //! | when a flow ends | with a FIN, at once, or after [`P4airParams::idle`] without a packet |
 
+mod actions;
 mod flows;
+mod groups;
 mod metadata;
 mod params;
 mod port;
@@ -46,12 +48,13 @@ mod stats;
 mod switch;
 
 use crate::{DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Scheduler, Sink};
+use actions::Verdict;
 pub use flows::FlowTable;
 use flows::{Flow, Flows};
 use metadata::{DELAYED, Metadata, PASS, PASSES};
 pub use params::{ActEvery, ActOn, FlowAction, GroupActions, Newest, P4airParams, Queueing};
 use port::P4airPort;
-use queuescope_sketch::{FlowGroup, QueueGrowth, RoundTrip, SendingRate, SlowStartEnd, Ticks};
+use queuescope_sketch::{FlowGroup, SendingRate, Ticks};
 use queuescope_tcp::{Flags, Segment};
 use queuescope_wire::{Departure, Ecn, FlowId, Nanos, Packet};
 pub use rtt::{RttFilter, RttSource};
@@ -305,69 +308,6 @@ impl P4air {
         Some(entry)
     }
 
-    /// What becomes of a packet of data that has been counted.
-    fn judge(&mut self, port: Port, entry: u32, ended: Option<&RoundTrip>, is_tcp: bool, now: Nanos) -> Verdict {
-        let flow = self.flows.at(entry);
-        let group = flow.group;
-        if flow.has_ended {
-            return Verdict::Pass;
-        }
-        if group.long_lived().is_some() {
-            // The packet that ends a round trip takes that to egress.
-            return if ended.is_some() { Verdict::Pass } else { self.act(port, entry, group) };
-        }
-        let fair = self.fair_share(port, &flow.rate, true);
-        let params = &self.params.fingerprint;
-        let Some(end) = params.end_of_slow_start(&flow.rate, ended, fair).filter(|end| {
-            // Without TCP there is no slow start that could end by itself.
-            is_tcp || *end == SlowStartEnd::FairShare
-        }) else {
-            return Verdict::Pass;
-        };
-        match end {
-            SlowStartEnd::SentLess => self.stats.slow_start_less += 1,
-            SlowStartEnd::FairShare => self.stats.slow_start_share += 1,
-        }
-        self.move_to(entry, FlowGroup::DelayBased, now);
-        if is_tcp && end == SlowStartEnd::FairShare {
-            return Verdict::Drop(DropReason::SlowStart);
-        }
-        Verdict::Pass
-    }
-
-    /// The action on a packet of a long-lived flow, if it is above its share.
-    fn act(&mut self, port: Port, entry: u32, group: FlowGroup) -> Verdict {
-        let actions = self.params.actions;
-        let flow = self.flows.at(entry);
-        let is_above = match self.params.act_on {
-            ActOn::Share => flow.rate.sent() > self.fair_share(port, &flow.rate, false),
-            ActOn::Delay { .. } => flow.late > 0,
-        };
-        let every = self.params.act_every;
-        let flow = self.flows.at_mut(entry);
-        if !is_above || (flow.is_above && every == ActEvery::RoundTrip) {
-            return Verdict::Pass;
-        }
-        self.stats.above_share += u64::from(!flow.is_above);
-        flow.is_above = true;
-        if every == ActEvery::RoundTrip {
-            flow.late = 0;
-        }
-        match actions.of(group) {
-            FlowAction::Nothing | FlowAction::Window => Verdict::Pass,
-            FlowAction::Mark => Verdict::Mark,
-            FlowAction::Drop => {
-                self.stats.dropped += 1;
-                Verdict::Drop(DropReason::FairShare)
-            }
-            FlowAction::Delay if self.params.delay_passes == 0 => Verdict::Pass,
-            FlowAction::Delay => {
-                self.stats.delayed += 1;
-                Verdict::Delay
-            }
-        }
-    }
-
     /// Measures a round-trip time with a packet of a flow's other direction.
     fn measure_reverse(&mut self, port: Port, headers: &Headers, now: Nanos) {
         let (Some(tcp), Some(entry)) = (&headers.tcp, self.flows.find(headers.reverse)) else { return };
@@ -390,172 +330,6 @@ impl P4air {
         }
         headers.queueing = headers.queueing.saturating_add(flow.watch.waited);
     }
-
-    /// Lowers the window in an ACK of a flow that is above its share.
-    fn lower_window(&mut self, port: Port, headers: &mut Headers) {
-        let Some(tcp) = headers.tcp.as_mut().filter(|tcp| tcp.flags.contains(Flags::ACK)) else { return };
-        let Some(entry) = self.flows.find(headers.reverse) else { return };
-        let flow = self.flows.at(entry);
-        if flow.port == port
-            || !(flow.is_above || flow.was_above)
-            || self.params.actions.of(flow.group) != FlowAction::Window
-        {
-            return;
-        }
-        let packets = self.fair_share(flow.port, &flow.rate, false);
-        let window = u64::from(packets).saturating_mul(self.params.packet.0).max(self.params.least_window.0);
-        if window < tcp.window {
-            tcp.window = window;
-            self.stats.lowered += 1;
-        }
-    }
-
-    /// Packets that fill a flow's share of its link in a round trip; at least 1. `joins` is whether the flow is not yet one
-    /// of the long-lived flows.
-    #[inline]
-    fn fair_share(&self, port: Port, rate: &SendingRate, joins: bool) -> u32 {
-        let Some(Some(state)) = self.ports.get(usize::from(port.0)) else { return u32::MAX };
-        let Some(rtt) = rate.rtt() else { return u32::MAX };
-        let flows = state.shares.all_flows().saturating_add(u32::from(joins)).max(1);
-        let packets = match self.params.share {
-            ShareForm::Exact => state.rate.bytes_in(rtt).0 / u64::from(flows) / self.params.packet.0.max(1),
-            form => form.shifted(rtt, state.packet_time, flows),
-        };
-        u32::try_from(packets).unwrap_or(u32::MAX).max(1)
-    }
-
-    /// The queue of a flow, which may have changed.
-    #[inline]
-    fn queue_of(&mut self, port: Port, entry: u32) -> u16 {
-        let flow = self.flows.at_mut(entry);
-        let Some(group) = flow.group.long_lived() else {
-            return if flow.group == FlowGroup::Ant { ANTS } else { MICE };
-        };
-        if flow.has_ended {
-            return flow.queue.unwrap_or(0) + LONG_LIVED;
-        }
-        let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return ANTS };
-        let queue = match self.params.assignment {
-            Assignment::ByRtt => {
-                let queues = state.shares.queues(group);
-                queues.start + state.ranks.place(group, flow.rank_key(), queues.len() as u16)
-            }
-            Assignment::InTurn | Assignment::Counted => state.shares.queue(group, flow.queue),
-        };
-        if flow.queue != Some(queue) {
-            self.stats.requeued += u64::from(flow.queue.is_some());
-            flow.queue = Some(queue);
-        }
-        let place = match self.params.newest {
-            Newest::OfQueue => usize::from(queue),
-            Newest::OfGroup => group,
-            Newest::Any => return queue + LONG_LIVED,
-        };
-        state.newest[place] = state.newest[place].max(flow.assigned);
-        queue + LONG_LIVED
-    }
-
-    /// Moves a flow to another group. Takes effect at ingress.
-    fn move_to(&mut self, entry: u32, to: FlowGroup, now: Nanos) {
-        let flow = self.flows.at_mut(entry);
-        let from = flow.group;
-        if from == to || flow.has_ended {
-            return;
-        }
-        if self.moves.len() < MOST_MOVES {
-            self.moves.push(GroupMove { flow: flow.flow, at: now, round: flow.round, from, to });
-        }
-        self.assigned = self.assigned.wrapping_add(1).max(1);
-        let (port, queue, assigned) = (flow.port, flow.queue, flow.assigned);
-        (flow.group, flow.queue, flow.assigned) = (to, None, self.assigned);
-        if from.long_lived().is_none() {
-            flow.rate.forget_pulses();
-            flow.growth = QueueGrowth::default();
-        }
-        match to {
-            FlowGroup::LossDelay => self.stats.loss_delay += 1,
-            FlowGroup::LossBased => self.stats.loss_based += 1,
-            FlowGroup::ModelBased => self.stats.model_based += 1,
-            FlowGroup::Ant | FlowGroup::Mouse | FlowGroup::DelayBased | FlowGroup::Shaped | FlowGroup::Scalable => {}
-        }
-        self.leave(port, from, queue, assigned);
-        let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
-        self.stats.queues_moved += u64::from(state.move_flow(Some(from), Some(to)));
-    }
-
-    /// A flow leaves its queue, of which, or of its group, it may have been the newest.
-    fn leave(&mut self, port: Port, group: FlowGroup, queue: Option<u16>, assigned: u32) {
-        let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) else { return };
-        if let (Some(group), Some(queue)) = (group.long_lived(), queue) {
-            state.shares.leave_queue(group, queue);
-        }
-        let place = match self.params.newest {
-            Newest::OfQueue => queue.map(usize::from),
-            Newest::OfGroup => group.long_lived(),
-            Newest::Any => None,
-        };
-        if let Some(newest) = place.and_then(|place| state.newest.get_mut(place)).filter(|newest| **newest == assigned)
-        {
-            *newest = 0;
-        }
-    }
-
-    /// A flow has ended: it has no share from now on. Its entry stays for packets that are sent again, which keep its queue.
-    fn finish(&mut self, entry: u32) {
-        let flow = self.flows.at_mut(entry);
-        if std::mem::replace(&mut flow.has_ended, true) {
-            return;
-        }
-        let Flow { port, group, queue, assigned, .. } = *flow;
-        self.stats.ended += 1;
-        self.leave(port, group, queue, assigned);
-        if let Some(Some(state)) = self.ports.get_mut(usize::from(port.0)) {
-            state.move_flow(Some(group), None);
-        }
-    }
-
-    /// Frees the entry of a flow.
-    fn remove(&mut self, entry: u32) {
-        self.finish(entry);
-        self.flows.remove(entry);
-    }
-
-    /// Divides the queues evenly among the groups and computes the places of round-trip times again, as a control plane does with
-    /// the registers of the flows.
-    fn rank(&mut self) {
-        let mut keys: Vec<[Vec<u16>; GROUPS]> = self.ports.iter().map(|_| Default::default()).collect();
-        for flow in self.flows.all().filter(|flow| !flow.has_ended) {
-            if let (Some(group), Some(keys)) = (flow.group.long_lived(), keys.get_mut(usize::from(flow.port.0))) {
-                keys[group].push(flow.rank_key());
-            }
-        }
-        for (state, keys) in self.ports.iter_mut().zip(&mut keys) {
-            let Some(state) = state else { continue };
-            self.stats.queues_moved += state.shares.even_out();
-            for (group, keys) in keys.iter_mut().enumerate() {
-                state.ranks.set(group, keys, state.shares.queues(group).len() as u16);
-            }
-        }
-    }
-
-    fn is_newest(&self, port: Port, flow: &Flow) -> bool {
-        let Some(Some(state)) = self.ports.get(usize::from(port.0)) else { return false };
-        let place = match self.params.newest {
-            Newest::OfQueue => flow.queue.map(usize::from),
-            Newest::OfGroup => flow.group.long_lived(),
-            Newest::Any => return true,
-        };
-        place.is_some_and(|place| flow.assigned >= state.newest[place])
-    }
-}
-
-/// What becomes of a packet at ingress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Pass,
-    Drop(DropReason),
-    Mark,
-    Delay,
 }
 
 impl Pipeline for P4air {
