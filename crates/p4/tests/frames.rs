@@ -79,8 +79,7 @@ fn frames_of(program: &SwitchProgram) -> usize {
 
 /// The programs of the other tests, and P4air with one action for all flows. That with every operation marks packets without ECT, which no program does whose description is generated.
 fn programs() -> Vec<SwitchProgram> {
-    let [delay_based, loss_delay, loss_based, model_based] = [FlowAction::Window; 4];
-    let windows = GroupActions { delay_based, loss_delay, loss_based, model_based };
+    let windows = GroupActions::all(FlowAction::Window);
     let programs = compiled::programs().into_iter().filter(|program| program.name() != "everything");
     programs.chain([compiled::p4air(windows)]).collect()
 }

@@ -199,7 +199,7 @@ proptest! {
             fingerprint,
             share: ShareForm::Shift { sensitivity },
             packet: queuescope_wire::ByteCount(packet),
-            actions: GroupActions { delay_based, loss_delay, loss_based, model_based },
+            actions: GroupActions { delay_based, loss_delay, loss_based, model_based, ..GroupActions::default() },
             delay_passes,
             least_window: queuescope_wire::ByteCount(least_window),
             ..P4airParams::default()

@@ -5,6 +5,9 @@ use super::{Flows, Queued, Registers, Share, egress, ingress, packet_time};
 use crate::{Act, Aspect, Field, Match, Micro, Op, Program};
 use queuescope_queue::{P4airParams, ShareForm};
 
+/// Why it does not count as one that fits.
+const REFUSED: &str = "only its steps are placed: there is no program of it to compile, and the compiler finds no placement for that of p4air";
+
 /// The bits of a flow's place in the order of its group: its class of round-trip times, and bits of its hash.
 const CLASS_BITS: u32 = 8;
 const HASH_BITS: u32 = 8;
@@ -31,7 +34,7 @@ pub fn p4air_by_rtt(dimensions: Flows) -> Program {
     returned_by_rtt(p, &registers, &ingress, to);
     p.of(Aspect::Metric).control_plane("remove flows that have ended", false);
     p.of(Aspect::Reaction).control_plane("divide the queues by group and round-trip time", false);
-    p.refused = Some("there is no program of it to compile: only its steps are placed".to_owned());
+    p.refused = Some(REFUSED.to_owned());
     program
 }
 
