@@ -303,11 +303,14 @@ pub enum MarkReason {
     Threshold,
     /// Instead of a drop of [`DropReason::FlowWeight`].
     FlowWeight,
+    /// Instead of a drop of [`DropReason::FairShare`].
+    FairShare,
 }
 
 impl MarkReason {
     /// All reasons. The number of a reason is its index here.
-    pub const ALL: [Self; 5] = [Self::Early, Self::Forced, Self::Target, Self::Threshold, Self::FlowWeight];
+    pub const ALL: [Self; 6] =
+        [Self::Early, Self::Forced, Self::Target, Self::Threshold, Self::FlowWeight, Self::FairShare];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
@@ -317,6 +320,7 @@ impl MarkReason {
             Self::Target => "target",
             Self::Threshold => "threshold",
             Self::FlowWeight => "flow-weight",
+            Self::FairShare => "fair-share",
         }
     }
 }

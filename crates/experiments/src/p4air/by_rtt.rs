@@ -5,8 +5,8 @@
 //! - *Others*: other rates, round-trip times and numbers of flows, also with BBRv3 and Prague. None of them was used for the
 //!   design.
 //!
-//! Both P4airs are measured with and without the ACKs of the flows on their way through the switch: without them, there is no
-//! receive window to lower, so that model-based flows lose packets, and nothing is done to delay-based flows.
+//! Both P4airs are measured with and without the ACKs of the flows on their way through the switch. Without them, there is no
+//! receive window to lower, and packets of model-based and delay-based flows are dropped.
 
 mod outcome;
 mod settings;

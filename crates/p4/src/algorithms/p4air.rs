@@ -242,9 +242,11 @@ fn ingress(p: &mut Program, r: &Registers, division: Option<&Division>) -> Ingre
         Some(division) => queue(p, r, division, entry, [group, data, tuple]),
         None => by_rtt::queue(p, r, entry, [group, data, tuple, rtt]),
     };
-    actions(p, [group, over, above, data], Share { packets: share, bytes });
-    if division.is_none() {
-        by_rtt::mark(p, [group, over, above, data]);
+    let judged = [group, over, above, data];
+    let window = window(p, Share { packets: share, bytes });
+    match division {
+        Some(_) => actions(p, judged, window),
+        None => by_rtt::actions(p, judged, window),
     }
     let Queued { queue, gained_queue, is_newest } = queued;
     Ingress { entry, group, ended, change, pulses, queue, gained_queue, is_newest }
@@ -351,17 +353,21 @@ fn queue(
     Queued { queue, gained_queue: Some(gained_queue), is_newest }
 }
 
-/// What is done to a flow above its share, and to its ACKs.
-fn actions(p: &mut Program, judged: [Field; 4], share: Share) {
-    let P4airParams { packet, least_window, delay_passes, .. } = P4airParams::default();
-    p.act("drop, if loss-based or loss-delay", Act::Drop, &judged);
-    let delay = format!("recirculate, up to {delay_passes} times, if delay-based");
-    p.act(&delay, Act::FeedBack, &judged);
+/// The receive window of an ACK, at most the share.
+fn window(p: &mut Program, share: Share) -> Field {
+    let P4airParams { packet, least_window, .. } = P4airParams::default();
     let product = |p: &mut Program| p.compute("share in bytes", Op::MultiplyBy(packet.0 as f64), &[share.packets], 32);
     let bytes = share.bytes.unwrap_or_else(|| product(p));
     let bytes = p.simple(&format!("that, at least {}", least_window.0), &[bytes], 32);
     let window = p.header("receive window", 16);
-    let lower = p.simple("receive window, at most that", &[window, bytes], 16);
+    p.simple("receive window, at most that", &[window, bytes], 16)
+}
+
+/// What is done to a flow above its share, and to its ACKs, which take the lowered window.
+fn actions(p: &mut Program, judged: [Field; 4], lower: Field) {
+    p.act("drop, if loss-based or loss-delay", Act::Drop, &judged);
+    let delay = format!("recirculate, up to {} times, if delay-based", P4airParams::default().delay_passes);
+    p.act(&delay, Act::FeedBack, &judged);
     let [group, _, above, data] = judged;
     p.act("window into the ACK, if model-based", Act::Rewrite, &[lower, group, above, data]);
 }

@@ -26,6 +26,13 @@ impl P4air {
         };
         if flow.queue != Some(queue) {
             self.stats.requeued += u64::from(flow.queue.is_some());
+            // A table moves old flows, too: none of them may stay the newest of a queue that it has left.
+            if let (Assignment::ByRtt, Newest::OfQueue, Some(left)) =
+                (self.params.assignment, self.params.newest, flow.queue)
+                && let Some(newest) = state.newest.get_mut(usize::from(left)).filter(|newest| **newest == flow.assigned)
+            {
+                *newest = 0;
+            }
             flow.queue = Some(queue);
         }
         let place = match self.params.newest {

@@ -47,7 +47,9 @@ mod shares;
 mod stats;
 mod switch;
 
-use crate::{DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Scheduler, Sink};
+use crate::{
+    DropReason, Egress, Headers, Ingress, Limit, MarkReason, MultiQueueParams, Outlet, Pipeline, Port, Scheduler, Sink,
+};
 use actions::Verdict;
 pub use flows::FlowTable;
 use flows::{Flow, Flows};
@@ -188,7 +190,14 @@ impl P4air {
     }
 
     /// A packet on its way to a managed port.
-    fn enter(&mut self, port: Port, packet: &mut Packet, headers: &mut Headers, now: Nanos) -> Ingress {
+    fn enter(
+        &mut self,
+        port: Port,
+        packet: &mut Packet,
+        headers: &mut Headers,
+        now: Nanos,
+        sink: &mut impl Sink,
+    ) -> Ingress {
         headers.metadata = 0;
         let data = headers.tcp.is_none_or(|tcp| tcp.length > 0);
         let syn = headers.tcp.is_some_and(|tcp| tcp.flags.contains(Flags::SYN));
@@ -236,8 +245,11 @@ impl P4air {
         match verdict {
             Verdict::Pass => Ingress::Enqueue(self.queue_of(port, entry)),
             Verdict::Mark if packet.ecn.is_capable() => {
-                self.stats.marked += 1;
-                packet.ecn = Ecn::Ce;
+                if packet.ecn != Ecn::Ce {
+                    self.stats.marked += 1;
+                    packet.ecn = Ecn::Ce;
+                    sink.marked(packet, MarkReason::FairShare, now);
+                }
                 Ingress::Enqueue(self.queue_of(port, entry))
             }
             Verdict::Mark => {
@@ -339,7 +351,7 @@ impl Pipeline for P4air {
         packet: &mut Packet,
         headers: &mut Headers,
         now: Nanos,
-        _: &mut impl Sink,
+        sink: &mut impl Sink,
     ) -> Ingress {
         if headers.fed_back {
             self.stats.fed_back += 1;
@@ -364,7 +376,7 @@ impl Pipeline for P4air {
         if !matches!(self.ports.get(usize::from(port.0)), Some(Some(_))) {
             return Ingress::Enqueue(0);
         }
-        self.enter(port, packet, headers, now)
+        self.enter(port, packet, headers, now, sink)
     }
 
     fn egress(&mut self, port: Port, departure: &mut Departure, headers: &mut Headers, _: &mut impl Sink) -> Egress {

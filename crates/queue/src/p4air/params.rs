@@ -13,7 +13,7 @@ pub struct P4airParams {
     /// program sees the ACKs of these flows on all ports.
     pub ports: Vec<Port>,
     /// Queues of each port: 32, as in the paper's table I. At least 6: two for short-lived flows and one for each other
-    /// group.
+    /// group, of which there are two more with [`mark`](Self::mark) and [`scalable`](Self::scalable). Fewer count as that.
     pub queues: u16,
     /// The queue of each port, which the driver keeps. The limit holds for each queue. No limit by default.
     pub queue: TailDropParams,

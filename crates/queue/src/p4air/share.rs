@@ -13,17 +13,20 @@ pub enum ShareForm {
         /// Added to `s`. Higher values make the share smaller and the actions more frequent.
         sensitivity: i8,
     },
-    /// 1, 3/4, 5/8 or 9/16 of `RTT >> s`, the least of these that is not below the share: at most a third more than it. A
-    /// switch adds two shifted times, and finds both shifts by the number of flows.
+    /// 1, 3/4, 5/8 or 9/16 of `RTT >> s`, the least of these that is not below the share: at most a third more than it, rounded
+    /// up. A switch adds two shifted times, in sixteenths of a packet, and finds both shifts by the number of flows.
     Parts,
 }
 
 /// Two right shifts whose sum is more than a half of the first alone: by how many more bits, and the sixteenths that they are.
 const PARTS: [([u32; 2], u64); 3] = [([1, 4], 9), ([1, 3], 10), ([1, 2], 12)];
 
+/// Bits of fractions of a packet.
+const FRACTION: u32 = 4;
+
 impl ShareForm {
     /// The right shifts whose sum is a flow's share ([`ShareForm::Parts`]), for a link that needs `packet_time` ns for a packet, and this many
-    /// flows; 0 counts as 1 for both. One shift if the sum of two is too little.
+    /// flows; if either is 0, as for a nanosecond and one flow. One shift if the sum of two is too little.
     pub fn parts(packet_time: u64, flows: u64) -> (u32, Option<u32>) {
         let between = packet_time.saturating_mul(flows).max(1);
         let shift = between.ilog2();
@@ -41,8 +44,10 @@ impl ShareForm {
         let right = |by: u32| rtt.0.checked_shr(by).unwrap_or(0);
         let sensitivity = match self {
             Self::Parts => {
+                // Rounded once: a share of two packets would be one if each part were rounded down.
+                let fine = |by: u32| (u128::from(rtt.0) << FRACTION).checked_shr(by).unwrap_or(0) as u64;
                 let (one, other) = Self::parts(packet_time, flows.into());
-                return right(one) + other.map_or(0, right);
+                return (fine(one) + other.map_or(0, fine)).div_ceil(1 << FRACTION);
             }
             Self::Shift { sensitivity } => sensitivity,
             Self::Exact => 0,
@@ -65,15 +70,17 @@ mod tests {
             let forms = [ShareForm::Shift { sensitivity: 0 }, ShareForm::Parts, ShareForm::Shift { sensitivity: 1 }];
             forms.map(|form| form.shifted(rtt, 1200, flows))
         };
-        // 120 us between two packets, of which 2^16 ns is the power below: exactly 833, and 9/16 of 1525 are 857.
-        assert_eq!(shares(100), [1525, 762 + 95, 762]);
-        // 67.2 us: exactly 1488, so three quarters of 1525 are too few.
-        assert_eq!(shares(56), [1525, 1525, 762]);
+        // 120 us between two packets, of which 2^16 ns is the power below: exactly 833.3, and 9/16 of 1525.88 are 858.3.
+        assert_eq!(shares(100), [1525, 859, 762]);
+        // 67.2 us: exactly 1488, so three quarters of 1525.88 are too few.
+        assert_eq!(shares(56), [1525, 1526, 762]);
+        // At 20 Mb/s, 40 flows with 50 ms have 2.08 packets each, and three quarters of 2.98 are 2.2.
+        assert_eq!(ShareForm::Parts.shifted(Nanos(50_000_000), 600_000, 40), 3);
     }
 
     proptest! {
         #[test]
-        fn a_share_is_never_too_small_by_more_than_its_rounding(
+        fn a_share_is_never_below_the_exact_one(
             rtt in 0u64..2_000_000_000,
             packet_time in 1u64..200_000,
             flows in 1u32..100_000,
@@ -82,8 +89,7 @@ mod tests {
             let exact = rtt / between;
             let [shift, parts] = [ShareForm::Shift { sensitivity: 0 }, ShareForm::Parts].map(|form| form.shifted(Nanos(rtt), packet_time, flows));
             prop_assert!(shift >= exact && shift <= 2 * exact + 1, "{} {}", shift, exact);
-            // Each of the two parts is rounded down.
-            prop_assert!(parts + 1 >= exact && parts <= exact + exact.div_ceil(3) + 1, "{} {}", parts, exact);
+            prop_assert!(parts >= exact && parts <= (exact + 1).div_ceil(3) + exact + 1, "{} {}", parts, exact);
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
         "queues",
         &mut params.queues,
         6..=4096,
-        "The number of queues of each port; two are for short-lived flows.",
+        "The number of queues of each port; two are for short-lived flows. Each group has at least one, also those of mark and scalable.",
     );
     keys.key("fingerprint", &mut params.fingerprint, "How flows are classified by their congestion control.");
     keys.key("table", &mut params.table, "Where flows are kept.");
@@ -57,7 +57,7 @@ pub(crate) fn p4air<K: KeyVisitor>(params: &mut P4airParams, keys: &mut K) {
     keys.within(
         "rank-interval",
         &mut params.rank_interval,
-        STEP,
+        Nanos(1_000_000)..=*STEP.end(),
         "How often the places of round-trip times are computed, with assignment = \"by-rtt\".",
     );
 }

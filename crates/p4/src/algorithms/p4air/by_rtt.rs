@@ -23,7 +23,10 @@ const FRACTION: u32 = 16;
 /// Models [`P4air`](queuescope_queue::P4air) with [`P4airParams::by_rtt`]. The control plane reads the groups and the round-trip
 /// times of flows from their registers, divides the queues of each port, and writes a range of round-trip times for each queue
 /// into a table. So the registers that divide the queues in the data plane are not there: the flows and the room of each group,
-/// the bounds, gained queues, and the queue of each flow. A copy of a packet never comes back a second time.
+/// the bounds, gained queues, and the queue of each flow. A copy of a packet never comes back a second time, and no packet is
+/// delayed. Round-trip times have 20 bits here, up to 1.07 s; in the model they have 32.
+///
+/// The sum of a share has four more bits, for sixteenths of a packet, which its rounding needs.
 pub fn p4air_by_rtt(dimensions: Flows) -> Program {
     let about = "groups flows by their congestion control and RTT, and slows down or marks those above their share";
     let mut program = Program::new("p4air-by-rtt", about);
@@ -62,7 +65,7 @@ pub(super) fn share(p: &mut Program, r: &Registers, rtt: Field, group: Field) ->
         });
         p.simple(&format!("share in {unit} = sum of both parts"), &parts, part_bits)
     };
-    Share { packets: sum_of("packets", RTT_BITS, 1), bytes: Some(sum_of("bytes", 32, packet)) }
+    Share { packets: sum_of("packets", RTT_BITS + 4, 1), bytes: Some(sum_of("bytes", 32, packet)) }
 }
 
 /// Numbers of flows with the same two shifts, with one flow more, too. `times` is how many units of the share a packet has.
@@ -98,7 +101,8 @@ pub(super) fn queue(p: &mut Program, r: &Registers, entry: Field, [group, data, 
     let prefixes = r.dimensions.ports * long_lived * u64::from(order_bits);
     let queues = Match::Range { prefixes, key_bits: port_bits + 3 + order_bits, value_bits: bits };
     let place = "queue by port, group, class of the RTT and hash";
-    let queue = p.compute(place, Op::Table(queues), &[group, class, hash], bits);
+    let port = p.header("port that it leaves by", 9);
+    let queue = p.compute(place, Op::Table(queues), &[port, group, class, hash], bits);
     let newest = "newest flow of the queue: this one, if there is none";
     let micros = [Micro::Condition, Micro::Update];
     let is_newest = p.update(r.newest.at(queue), newest, &micros, &[entry, group, data]);
@@ -106,15 +110,21 @@ pub(super) fn queue(p: &mut Program, r: &Registers, entry: Field, [group, data, 
     Queued { queue, gained_queue: None, is_newest }
 }
 
-/// What is done to scalable flows above their share.
-pub(super) fn mark(p: &mut Program, judged: [Field; 4]) {
-    p.act("mark, if scalable", Act::Mark, &judged);
+/// What is done to a flow above its share, and to its ACKs, which take the lowered window.
+pub(super) fn actions(p: &mut Program, judged: [Field; 4], lower: Field) {
+    let ecn = p.header("ECN field", 2);
+    let [group, over, above, data] = judged;
+    let drop = "drop, if loss-based or loss-delay, or scalable and not ECN-capable";
+    p.act(drop, Act::Drop, &[group, over, above, data, ecn]);
+    p.act("mark, if scalable", Act::Mark, &[group, over, above, data, ecn]);
+    p.act("window into the ACK, if model-based or delay-based", Act::Rewrite, &[lower, group, above, data]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Fit, Target};
+    use queuescope_queue::{FlowAction, GroupActions};
     use queuescope_sketch::FlowGroup;
 
     #[test]
@@ -134,6 +144,9 @@ mod tests {
         let params = P4airParams::by_rtt();
         assert_eq!(params.share, ShareForm::Parts);
         assert!(params.scalable);
+        let GroupActions { delay_based, loss_delay, loss_based, model_based, scalable } = params.actions;
+        assert_eq!([delay_based, model_based], [FlowAction::Window; 2]);
+        assert_eq!([loss_delay, loss_based, scalable], [FlowAction::Drop, FlowAction::Drop, FlowAction::Mark]);
         // Numbers of groups have three bits; 0 is a short-lived flow, and there are no shaped ones.
         assert!(FlowGroup::LONG_LIVED.len() + 1 < 1 << 3);
     }

@@ -19,7 +19,6 @@ pub(super) fn returned(p: &mut Program, r: &Registers, division: &Division, ingr
 pub(super) fn returned_by_rtt(p: &mut Program, r: &Registers, ingress: &Ingress, to: Field) {
     let request = request(p);
     group_changes(p, r, ingress, [to, request]);
-    delayed(p, request);
 }
 
 /// What a packet that comes back is for.
