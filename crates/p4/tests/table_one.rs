@@ -92,14 +92,14 @@ fn what_fits_the_plain_switch() {
     assert_eq!((placement.stages.len(), placement.used().registers), (9, 3));
 }
 
-/// What `p4 generate` refuses for a Tofino does not fit one, and only that switch has programs.
+/// What `p4 generate` refuses for a Tofino does not fit one, and only that switch has programs. Nor does a variant of P4air without a program count as one that fits.
 #[test]
 fn what_is_refused_does_not_fit() {
     let programs = all(Dimensions::default());
     let refused = |target: &Target| -> Vec<_> {
         programs.iter().filter(|it| Fit::new(it, target).refused.is_some()).map(Program::name).collect()
     };
-    assert_eq!(refused(&Target::tofino()), ["red-egress", "abc-core", "p4air"]);
+    assert_eq!(refused(&Target::tofino()), ["red-egress", "abc-core", "p4air", "p4air-by-rtt"]);
     let others = Target::all().into_iter().filter(|target| target.name != "tofino");
     assert!(others.clone().count() == 3 && others.into_iter().all(|target| refused(&target).is_empty()));
     for program in executable().expect("the defaults fit") {

@@ -73,6 +73,7 @@ fn the_same_traffic_gives_the_recorded_counters() {
             ..AbcParams::default()
         }),
         PipelineParams::P4air(P4airParams::default()),
+        PipelineParams::P4air(P4airParams::by_rtt()),
     ];
     let table = programs.iter().map(run).collect::<String>();
     assert_eq!(table, EXPECTED, "\n{table}");
