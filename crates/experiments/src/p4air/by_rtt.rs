@@ -37,7 +37,7 @@ const RECOGNISED: [(&str, FlowGroup, &str); 2] =
 pub fn remark(small: bool) -> String {
     let count = |figure| settings(small).iter().filter(|setting| setting.figure == figure).count();
     format!(
-        "By round-trip time: {} mixes and {} settings of figures 7(e) and 7(d), and {} others, each with {} schemes; one run of each.",
+        "By round-trip time: {}, {} and {} settings of figure 7(e), of 7(d) and of others, each with {} schemes; one run of each.",
         count(MIXES),
         count(TIMES),
         count(OTHERS),
