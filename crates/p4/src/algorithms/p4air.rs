@@ -280,6 +280,7 @@ fn pulses(p: &mut Program, r: &Registers, entry: Field, change: Field, ended: Fi
 }
 
 /// A flow's share of the link in a round trip.
+#[derive(Clone, Copy)]
 struct Share {
     packets: Field,
     /// If they do not follow from the packets.
