@@ -433,8 +433,8 @@ mod tests {
                     prop_assert_eq!(shares.queue(group, *queue), given, "a flow does not wander");
                 }
                 prop_assert_eq!(shares.all_queues(), queues.max(count));
-                for group in 0..GROUPS {
-                    if !groups[group] {
+                for (group, is_there) in groups.into_iter().enumerate() {
+                    if !is_there {
                         prop_assert_eq!((shares.size(group), shares.flows(group)), (0, 0));
                         continue;
                     }

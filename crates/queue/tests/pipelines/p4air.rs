@@ -569,8 +569,8 @@ fn flows_of_one_round_trip_time_share_queues() {
     assert_eq!((queues.len(), flows), (6, 12));
     assert_eq!(program.in_queues(Port(0)).unwrap(), [2, 2, 2, 2, 2, 2, 0, 0, 0]);
     let last = |flow: u32| {
-        let sent = bench.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == flow);
-        usize::from(sent.last().unwrap().departure.queue.0 - 2)
+        let mut sent = bench.switch.log.sent.iter().filter(|sent| sent.departure.packet.flow.0 == flow);
+        usize::from(sent.next_back().unwrap().departure.queue.0 - 2)
     };
     for flow in 1..=12u32 {
         // Two queues for each time, the shortest first.
