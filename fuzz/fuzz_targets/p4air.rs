@@ -188,6 +188,8 @@ impl Setup {
             few @ ..128 => Limit::Packets(u64::from(few)),
             bytes => Limit::Bytes(ByteCount(u64::from(bytes - 128) * 500)),
         };
+        // What is left of the byte for the newest flow.
+        let more = |number: u8| (after[21] / 3) >> number & 1 == 1;
         let params = P4airParams {
             ports,
             queues,
@@ -203,7 +205,13 @@ impl Setup {
                 _ => Newest::Any,
             },
             start: if bit(2) { Start::Even } else { Start::NewFlows },
-            assignment: if option(1) { Assignment::Counted } else { Assignment::InTurn },
+            assignment: match (more(0), option(1)) {
+                (true, _) => Assignment::ByRtt,
+                (false, true) => Assignment::Counted,
+                (false, false) => Assignment::InTurn,
+            },
+            rank_interval: Nanos(power(23)),
+            scalable: more(1),
             queueing: if option(0) { Queueing::Weighted } else { Queueing::Divided },
             rtt: match options >> 2 & 3 {
                 0 => RttSource::Handshake,
@@ -213,13 +221,18 @@ impl Setup {
             },
             // A group of shaped flows is in the property test of any headers.
             mark: Class(0),
-            share: if bit(3) { ShareForm::Shift { sensitivity: after[15] as i8 } } else { ShareForm::Exact },
+            share: match (more(2), bit(3)) {
+                (true, _) => ShareForm::Parts,
+                (false, true) => ShareForm::Shift { sensitivity: after[15] as i8 },
+                (false, false) => ShareForm::Exact,
+            },
             packet: ByteCount(if bit(4) { power(16) } else { u64::from(short(16)) }),
             actions: GroupActions {
                 delay_based: action(0),
                 loss_delay: action(1),
                 loss_based: action(2),
                 model_based: action(3),
+                scalable: if more(3) { FlowAction::Mark } else { action(0) },
             },
             act_on: if option(4) { ActOn::Delay { target: Nanos(power(12)) } } else { ActOn::Share },
             act_every: if bit(5) { ActEvery::Packet } else { ActEvery::RoundTrip },
