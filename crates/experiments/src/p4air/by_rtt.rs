@@ -11,8 +11,9 @@
 mod outcome;
 mod settings;
 
-use super::{JAIN, data_of, delivered, jain, program};
-use crate::error::{Error, Result};
+use super::figure_7::{self, DELAY, USED};
+use super::{data_of, program};
+use crate::error::Result;
 use crate::results::Values;
 use crate::study::Cell;
 pub use outcome::outcome;
@@ -27,8 +28,6 @@ pub const OTHERS: &str = "by-rtt-others";
 const SCHEME: &str = "scheme";
 const SETTING: &str = "setting";
 
-const USED: &str = "utilisation (%)";
-const DELAY: &str = "mean delay (ms)";
 /// Flows of these controls that end in the group that suits them.
 const RECOGNISED: [(&str, FlowGroup, &str); 2] =
     [("bbr3", FlowGroup::ModelBased, "BBRv3 model-based (%)"), ("prague", FlowGroup::Scalable, "Prague scalable (%)")];
@@ -58,17 +57,8 @@ pub fn cells(small: bool) -> Vec<Cell> {
 
 /// Fairness, utilisation, the delay in the queue, and how many flows of BBRv3 and Prague are in their group.
 pub fn measure(cell: &Cell, simulation: &Simulation) -> Result<Values> {
-    let link = simulation.measured().next().ok_or_else(|| Error::lacks("no link is measured"))?;
     let scenario = cell.parsed()?;
-    let capacity = simulation.topology().link(link).rate.capacity(simulation.warmup()..simulation.now());
-    let shares: Vec<f64> = delivered(simulation).into_iter().map(|(_, bytes)| bytes).collect();
-    let stats = simulation.link(link);
-    let delay = stats.sojourn().and_then(|times| times.mean()).unwrap_or(f64::NAN);
-    let mut values = Values::from([
-        (JAIN.to_owned(), jain(&shares)),
-        (DELAY.to_owned(), delay / 1e6),
-        (USED.to_owned(), 100.0 * stats.sent.bytes.0 as f64 / capacity.0 as f64),
-    ]);
+    let mut values = figure_7::of_link(simulation)?;
     let Some(program) = program(simulation) else { return Ok(values) };
     let flows = simulation.flows();
     for (control, group, name) in RECOGNISED {

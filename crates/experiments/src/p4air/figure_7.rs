@@ -243,24 +243,29 @@ impl Plan {
     }
 }
 
-const USED: &str = "utilisation (%)";
-const DELAY: &str = "mean delay (ms)";
+pub const USED: &str = "utilisation (%)";
+pub const DELAY: &str = "mean delay (ms)";
 /// Flows that end in the group that the paper puts their control in.
 const GROUPED: &str = "in their group (%)";
 
-/// Fairness, utilisation, the delay in the queue, and the flows that P4air put into their group.
-pub fn measure(cell: &Cell, simulation: &Simulation) -> Result<Values> {
+/// Fairness, utilisation, and the delay in the queue.
+pub fn of_link(simulation: &Simulation) -> Result<Values> {
     let link = simulation.measured().next().ok_or_else(|| Error::lacks("no link is measured"))?;
-    let scenario = cell.parsed()?;
     let capacity = simulation.topology().link(link).rate.capacity(simulation.warmup()..simulation.now());
     let shares: Vec<f64> = delivered(simulation).into_iter().map(|(_, bytes)| bytes).collect();
     let stats = simulation.link(link);
     let delay = stats.sojourn().and_then(|times| times.mean()).unwrap_or(f64::NAN);
-    let mut values = Values::from([
+    Ok(Values::from([
         (JAIN.to_owned(), jain(&shares)),
         (DELAY.to_owned(), delay / 1e6),
         (USED.to_owned(), 100.0 * stats.sent.bytes.0 as f64 / capacity.0 as f64),
-    ]);
+    ]))
+}
+
+/// The same, and the flows that P4air put into their group.
+pub fn measure(cell: &Cell, simulation: &Simulation) -> Result<Values> {
+    let scenario = cell.parsed()?;
+    let mut values = of_link(simulation)?;
     if let Some(program) = program(simulation) {
         let flows = simulation.flows();
         let grouped = flows.iter().filter(|flow| {

@@ -2,7 +2,7 @@
 //!
 //! The paper proposes as future work "if the queue reallocation algorithm can be extended to take into account the flows' RTTs"
 //! (section V). Flows in one queue get a part of its rate that depends on their round-trip times. A queue is fair to its flows
-//! if these are about the same, and fair to others if each queue has as many flows.
+//! if these are about the same, and fair to other queues if all have equally many flows.
 //!
 //! The flows of a group are ordered by a [`key`]: the class of the round-trip time, then bits of the flow's hash, so that the
 //! flows of one class spread over as many queues as they need. A table has the first key of each queue of the group. The control plane
