@@ -524,3 +524,24 @@ fn real_receive_windows_are_bounded() {
     let (unbounded, _) = measured("4s");
     assert!(bounded < 50e6 && unbounded > 100e6 && goodput > 5e6, "{bounded} {unbounded} ns, {goodput} b/s");
 }
+
+/// Receivers of DCTCP echo each mark, so they have a port of their own.
+#[test]
+fn flows_have_the_names_of_their_packets() {
+    let test = "flows_have_the_names_of_their_packets";
+    let Some(outer) = outer_namespace(test) else { return };
+    if let Some(why) =
+        queuescope_live::abilities().into_iter().find(|it| it.name == "struct_ops").and_then(|it| it.missing)
+    {
+        return println!("skipped: {test}: {why}");
+    }
+    let flows = "--set duration=2s --set warmup=0s --set flows.download.tcp=dctcp --set meters.0.tau=1ms";
+    let output = outer.run(move || link(&format!("scenarios/bufferbloat.toml --json {flows}"), None).output());
+    let output = output.expect("the command runs");
+    let (sim, said) = report(&output);
+    let name = sim["flows"][0]["name"].as_str().unwrap_or_else(|| panic!("{said} {sim}"));
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let summary: Value = serde_json::from_str(lines.lines().last().expect("there are lines")).expect("it is JSON");
+    let culprits = &summary["culprits"][0]["flows"];
+    assert!(culprits.as_array().is_some_and(|all| all.iter().any(|one| one["flow"] == name)), "{name} {culprits}");
+}

@@ -17,6 +17,7 @@ mod input;
 mod json;
 mod link;
 mod live;
+mod live_behaviour;
 mod live_classes;
 mod live_counts;
 mod live_json;

@@ -24,8 +24,9 @@ struct config {
 	u32 alpha;
 	/* Whether all packets are reported, and not only those that waited for at least half of tau. */
 	u32 all;
-	/* Whether packets begin with an Ethernet header, whether flows are acted on, and whether reports have the headers of each packet. */
-	u32 framed, acts, each, unused;
+	/* Whether packets begin with an Ethernet header, whether flows are acted on, whether reports have the headers of each packet, and whether
+	 * drops are reported. */
+	u32 framed, acts, each, drops;
 	/* No packet was stamped before this time, nanoseconds. */
 	u64 since;
 	u64 read;

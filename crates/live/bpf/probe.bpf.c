@@ -381,13 +381,8 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 		remember(found.digest, found.of_flow, found.of_all, contributing, backlog, now);
 	if (!is_told)
 		return;
-	if (here->begun - asked->read >= REPORTS - WRITERS) {
-		count->untold++;
-		return;
-	}
-	u64 begun = __sync_fetch_and_add(&here->begun, 1);
-	u32 slot = begun % REPORTS;
-	struct report *report = map_lookup(&reports, &slot);
+	u64 begun;
+	struct report *report = begin_report(asked, count, here, &begun);
 	if (!report)
 		return;
 	report->dequeued = now;
@@ -403,13 +398,18 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	report->queue = number;
 	u8 flags = is_ours * IS_STAMPED | (asked->framed ? IS_FRAMED : 0) | contributing * IS_CONTRIBUTING;
 	if (asked->each || !found.flow || !(found.flow->used & TOLD)) {
-		report->captured = copy_headers(slot, skb->data, head);
+		report->captured = copy_headers(begun % REPORTS, skb->data, head);
 		flags |= HAS_HEADERS;
 		if (found.flow)
 			found.flow->used |= TOLD;
 	}
+	/* Headers of an earlier packet of the flow may have others. */
+	if (asked->drops && !probe_read_kernel(header, 2, skb->head + skb->network_header)) {
+		report->ecn = ecn_bits(skb->protocol, header);
+		flags |= HAS_ECN;
+	}
 	report->flags = flags;
-	*(volatile u32 *)&report->number = begun + 1;
+	end_report(report, begun);
 }
 
 SEC("tp_btf/qdisc_dequeue")
@@ -446,11 +446,36 @@ int dequeue(u64 *arguments)
 	return 0;
 }
 
+/* Reports a packet that the qdisc dropped, always with its headers: its flow may have no other packet. */
+INLINE void report_drop(struct sk_buff *skb, const struct config *asked, struct counters *count, struct shared *here, u64 now,
+			u32 segments)
+{
+	const u32 *block = (const u32 *)skb->cb;
+	u64 number, waited;
+	bool is_ours = has_waited(block, asked, now, &waited);
+	struct report *report = begin_report(asked, count, here, &number);
+
+	if (!report)
+		return;
+	report->dequeued = now;
+	report->waited = is_ours ? waited : 0;
+	report->digest = 0;
+	report->flow = report->all = 0;
+	report->bytes = block[BLOCK_BYTES];
+	report->packets = segments;
+	report->backlog = report->length = 0;
+	report->place = NO_PLACE;
+	report->queue = 0;
+	report->captured = copy_headers(number % REPORTS, skb->data, skb->len - skb->data_len);
+	report->flags = IS_DROPPED | HAS_HEADERS | is_ours * IS_STAMPED | (asked->framed ? IS_FRAMED : 0);
+	end_report(report, number);
+}
+
 SEC("tp_btf/kfree_skb")
 int dropped(u64 *arguments)
 {
 	struct sk_buff *skb = (void *)arguments[0];
-	u32 zero = 0, place = place_of(arguments[2]);
+	u32 zero = 0, segments, place = place_of(arguments[2]);
 	struct config *asked;
 	struct counters *count;
 	struct net_device *device;
@@ -472,7 +497,10 @@ int dropped(u64 *arguments)
 	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, now, &waited))
 		return 0;
 	/* tbf cuts a super-packet that is longer than its burst, and drops the packets one by one; other super-packets it drops whole. */
-	count->drops[place % REASONS] += segments_of(skb);
+	segments = segments_of(skb);
+	count->drops[place % REASONS] += segments;
 	count->tc_drops++;
+	if (asked->drops)
+		report_drop(skb, asked, count, here, now, segments);
 	return 0;
 }

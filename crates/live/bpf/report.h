@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Reports of packets that left, for the reader in user space, which maps them. An own ring, because that of the kernel takes a lock and waits
+/* Reports of packets that left or were dropped, for the reader in user space, which maps them. An own ring, because that of the kernel takes a lock and waits
  * for earlier stores at each report. */
 #pragma once
 #include "queue.h"
@@ -11,11 +11,11 @@
 /* A packet without a place in the table of flows. */
 #define NO_PLACE (~0u)
 
-enum { IS_STAMPED = 1, IS_FRAMED = 2, IS_CONTRIBUTING = 4, HAS_HEADERS = 8 };
+enum { IS_STAMPED = 1, IS_FRAMED = 2, IS_CONTRIBUTING = 4, HAS_HEADERS = 8, IS_DROPPED = 16, HAS_ECN = 32 };
 
-/* The report of a packet that left. */
+/* The report of a packet that left, or was dropped. */
 struct report {
-	/* Nanoseconds of CLOCK_MONOTONIC, and the sojourn time; 0 if it is unknown when the packet came. */
+	/* Nanoseconds of CLOCK_MONOTONIC at which it left or was dropped, and the sojourn time; 0 if it is unknown when the packet came. */
 	u64 dequeued, waited;
 	u64 digest;
 	/* Bytes of its flow, and of all flows, that left while it waited. */
@@ -27,8 +27,8 @@ struct report {
 	/* The place of its flow. Without headers of its own, those of the last packet with this place and digest that has them are its flow's. */
 	u32 place;
 	u8 queue, flags;
-	/* Bytes of headers. */
-	u8 captured, unused;
+	/* Bytes of headers; and the bits of ECN with which the packet left, if the flag says so. */
+	u8 captured, ecn;
 	/* The lower bits of the number of this report, counted from 1; written last. */
 	u32 number;
 	u32 unused_too;
@@ -54,6 +54,26 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct headers);
 } heads SEC(".maps");
+
+/* The next report, and its number; nothing if the reader is too far behind, which is counted. */
+INLINE struct report *begin_report(const struct config *asked, struct counters *count, struct shared *here, u64 *number)
+{
+	u32 slot;
+
+	if (here->begun - asked->read >= REPORTS - WRITERS) {
+		count->untold++;
+		return 0;
+	}
+	*number = __sync_fetch_and_add(&here->begun, 1);
+	slot = *number % REPORTS;
+	return map_lookup(&reports, &slot);
+}
+
+/* Hands a report over: nothing may be written to it after this. */
+INLINE void end_report(struct report *report, u64 number)
+{
+	*(volatile u32 *)&report->number = number + 1;
+}
 
 /* Copies the headers of the packet of a report. Returns their bytes. */
 INLINE u32 copy_headers(u32 slot, const u8 *from, u32 head)

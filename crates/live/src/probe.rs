@@ -59,6 +59,8 @@ pub struct ProbeParams {
     pub headers: Headers,
     /// Hand over every packet, not only those whose sojourn time is at least half of tau, which is when a burst ends.
     pub all: bool,
+    /// Also hand over packets that the qdisc drops, and the bits of ECN of those that leave.
+    pub drops: bool,
 }
 
 /// Whose headers a packet is handed over with.
@@ -109,7 +111,7 @@ impl Device {
 
 impl Default for ProbeParams {
     fn default() -> Self {
-        Self { tau: Nanos(1_000_000), alpha: 0.01, headers: Headers::OfEach, all: false }
+        Self { tau: Nanos(1_000_000), alpha: 0.01, headers: Headers::OfEach, all: false, drops: false }
     }
 }
 
@@ -257,13 +259,13 @@ impl Probe {
         let (Device { namespace, index, framed }, params) = (self.device, self.params);
         let alpha = (params.alpha.clamp(0.0, 1.0) * 65_536.0).round() as u32;
         let [tau, since] = [params.tau.0, self.since.0].map(|time| [time as u32, (time >> 32) as u32]);
-        let [all, framed, acts, each] =
-            [params.all, framed, self.acts, params.headers == Headers::OfEach].map(u32::from);
+        let each = params.headers == Headers::OfEach;
+        let [all, framed, acts, each, drops] = [params.all, framed, self.acts, each, params.drops].map(u32::from);
         let read = [self.reports.read(), self.reports.read() >> 32].map(|half| half as u32);
         let [[tau, tau_above], [since, since_above], [read, read_above]] = [tau, since, read];
         let words = [
             [0, 0, namespace, index, tau, tau_above, alpha, all],
-            [framed, acts, each, 0, since, since_above, read, read_above],
+            [framed, acts, each, drops, since, since_above, read, read_above],
         ];
         let mut config: Array<&mut MapData, [[u32; 8]; 2]> = of(self.bpf.map_mut("config"))?;
         config.set(0, words, 0).map_err(|why| ProbeError::refused("configure the probe", &why))

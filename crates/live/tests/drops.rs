@@ -5,7 +5,8 @@
 use crate::common;
 use crate::common::{Ends, ip, until};
 use crate::qdisc::{queue_of, set_segment};
-use queuescope_live::{Counters, Probe, ProbeParams};
+use queuescope_live::{Counters, Left, Probe, ProbeParams};
+use queuescope_wire::{Ecn, Nanos};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use std::net::UdpSocket;
 
@@ -16,6 +17,9 @@ const LONG: usize = 30;
 
 /// The bytes of the last datagram, which shows that all others have arrived.
 const LAST: usize = 1;
+
+/// Longer than any of the queues is.
+const MOST: Nanos = Nanos(60_000_000_000);
 
 /// Packets that the interface itself may send meanwhile, such as neighbour discovery.
 const OTHERS: u64 = 10;
@@ -61,18 +65,22 @@ const CLASSES: [&str; 3] = [
 /// Sends super-packets of `packets` packets each, twenty at once, until the qdisc has dropped more than 300 packets on the wire, and checks
 /// the probe's counts. Runs in the near namespace.
 fn check(far: &UdpSocket, drops: &str, packets: usize, drops_whole: bool) {
-    let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+    let params = ProbeParams { all: true, drops: true, ..ProbeParams::default() };
+    let mut probe = Probe::attach("near0", params).unwrap_or_else(|error| panic!("{error}"));
     let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
     socket.connect("10.9.0.2:9").expect("it can be");
     set_segment(&socket, PAYLOAD as i32);
     let before = dropped_by(drops);
     let (mut sent, mut arrived) = (0u64, 0);
+    let mut handed_over = HandedOver::default();
     let counted = until("packets are dropped", || {
         for _ in 0..20 {
             socket.send(&[0; PAYLOAD * LONG][..PAYLOAD * packets]).expect("somebody listens");
             sent += packets as u64;
         }
-        let counted = common::settled(&mut probe, |probe| _ = probe.left(|_| ()).expect("it is there"));
+        let counted = common::settled(&mut probe, |probe| {
+            _ = probe.left(|left| handed_over.count(&left)).expect("it is there");
+        });
         socket.send(&[0; LAST]).expect("somebody listens");
         arrived += received(far);
         (counted.dropped > 300).then_some(counted)
@@ -95,6 +103,35 @@ fn check(far: &UdpSocket, drops: &str, packets: usize, drops_whole: bool) {
         agree.then_some(())
     });
     assert!(is_most(counted.tc_drops, by_qdisc, 0), "{seen}");
+    // Each drop is handed over, with its flow.
+    assert_eq!((handed_over.dropped, counted.untold), (counted.dropped, 0), "{seen}");
+    let others = handed_over.dropped - handed_over.of_flow;
+    assert!(others <= OTHERS * each && handed_over.long == 0, "{handed_over:?} {seen}");
+}
+
+/// The drops that the probe handed over.
+#[derive(Debug, Default)]
+struct HandedOver {
+    /// Packets on the wire, and those of them of the test's flow.
+    dropped: u64,
+    of_flow: u64,
+    /// Those that waited for longer than they can have.
+    long: u64,
+}
+
+impl HandedOver {
+    fn count(&mut self, left: &Left<'_>) {
+        if left.is_dropped {
+            let packets = u64::from(left.packets);
+            self.dropped += packets;
+            // The destination's address and port, behind Ethernet.
+            let is_ours = left.headers.get(30..34) == Some(&[10, 9, 0, 2]) && left.headers.get(36..38) == Some(&[0, 9]);
+            self.of_flow += if is_ours { packets } else { 0 };
+            self.long += if left.dequeued.saturating_sub(left.enqueued) > MOST { packets } else { 0 };
+        } else {
+            assert_eq!(left.ecn, Some(Ecn::NotEct));
+        }
+    }
 }
 
 /// The drops by the first qdisc of this kind, as `tc` shows them.

@@ -11,7 +11,7 @@ use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
 
 /// Link types as in capture files: Ethernet, and IP without it.
@@ -66,6 +66,8 @@ struct KernelPacket {
     enqueued: Nanos,
     dequeued: Nanos,
     is_stamped: bool,
+    is_dropped: bool,
+    ecn: Option<Ecn>,
     digest: u64,
     bytes: u32,
     packets: u32,
@@ -122,7 +124,11 @@ impl Feed {
         let until = self.until;
         for packet in batch.iter().filter(|packet| packet.dequeued <= until) {
             self.lose_before(packet.dequeued, receivers.analysis);
-            self.departed(packet, receivers)?;
+            if packet.is_dropped {
+                self.lost(packet, receivers.analysis);
+            } else {
+                self.departed(packet, receivers)?;
+            }
         }
         if came < Probe::AT_ONCE {
             self.lose_before(Nanos::MAX, receivers.analysis);
@@ -140,13 +146,19 @@ impl Feed {
         }
     }
 
+    /// Passes on the flow of a dropped packet, which is already among the [`dropped`](Self::dropped).
+    fn lost<W: Watcher>(&mut self, packet: &KernelPacket, analysis: &mut Analysis<Flows, W>) {
+        let frame = self.parser.parse(LinkType::from_dlt(packet.link()), packet.bytes, &packet.headers);
+        analysis.lost_of(&self.mask.mask(&frame.key), packet.enqueued, packet.packets.into());
+    }
+
     fn departed<W: Watcher>(
         &mut self,
         packet: &KernelPacket,
         receivers: &mut Receivers<'_, W>,
     ) -> Result<(), W::Error> {
         let Receivers { analysis, view, owners } = receivers;
-        let link = if packet.framed { ETHERNET } else { RAW };
+        let link = packet.link();
         let frame = self.parser.parse(LinkType::from_dlt(link), packet.bytes, &packet.headers);
         self.handed_over.packets += u64::from(packet.packets);
         self.handed_over.bytes += ByteCount(u64::from(packet.bytes));
@@ -162,7 +174,7 @@ impl Feed {
                 flow,
                 size: ByteCount(u64::from(size)),
                 class: Class(0),
-                ecn: frame.ecn,
+                ecn: packet.ecn.unwrap_or(frame.ecn),
             },
             queue: QueueId(packet.queue as u16),
             enqueued: if packet.is_stamped { packet.enqueued.min(dequeued) } else { dequeued },
@@ -230,6 +242,8 @@ impl KernelPacket {
             enqueued: left.enqueued,
             dequeued: left.dequeued,
             is_stamped: left.is_stamped,
+            is_dropped: left.is_dropped,
+            ecn: left.ecn,
             digest: left.digest,
             bytes: left.bytes,
             packets: left.packets.max(1),
@@ -237,5 +251,10 @@ impl KernelPacket {
             framed: left.framed,
             headers: left.headers.to_vec(),
         }
+    }
+
+    /// Its link type.
+    fn link(&self) -> u32 {
+        if self.framed { ETHERNET } else { RAW }
     }
 }

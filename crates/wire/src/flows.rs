@@ -109,6 +109,15 @@ impl<K: Eq> FlowTable<K> {
         (FlowId(id), true)
     }
 
+    /// The id of a live flow with this key and digest.
+    pub fn find(&self, key: &K, digest: u64) -> Option<FlowId> {
+        let found = self.index.find(digest, |&id| {
+            let slot = &self.slots[id as usize];
+            slot.digest == digest && slot.key == *key
+        });
+        found.copied().map(FlowId)
+    }
+
     /// The flow of a live id was seen again, as by [`intern`](Self::intern).
     #[inline]
     pub fn seen(&mut self, id: FlowId, now: Nanos) {
@@ -206,6 +215,7 @@ impl<K: Eq> FlowTable<K> {
 /// let (first, second) = (id(1), id(2));
 /// assert_ne!(first, second);
 /// assert_eq!(flows.project(1, first), flows.project(1, second), "they have one destination");
+/// assert_eq!(flows.find(&mask.mask(&FlowKey::default())), None, "it was not seen");
 /// assert_eq!((flows.level(0).len(), flows.level(1).len()), (2, 1));
 /// # Ok::<(), queuescope_wire::GranularityError>(())
 /// ```
@@ -276,6 +286,11 @@ impl Flows {
             }
         }
         id
+    }
+
+    /// The finest id of a live flow, by a key as [`intern`](Self::intern) takes it.
+    pub fn find(&self, key: &MaskedKey) -> Option<FlowId> {
+        self.finest.find(&key.key, key.digest)
     }
 
     /// The flow with a live finest id was seen again, as by [`intern`](Self::intern).

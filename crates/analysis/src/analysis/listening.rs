@@ -10,6 +10,17 @@ use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, PacketId};
 use std::ops::Range;
 
+impl<W: Watcher> Analysis<Flows, W> {
+    /// Adds drops of packets of a flow that arrived at `arrived`, by which only its behaviour is judged: bursts have them by
+    /// [`lost`](Self::lost). A flow of which no packet has left is not judged.
+    pub fn lost_of(&mut self, key: &MaskedKey, arrived: Nanos, packets: u64) {
+        if let (Some(behaviours), Some(flow)) = (&mut self.behaviours, self.index.find(key)) {
+            let flow = self.index.project(0, flow);
+            (0..packets).for_each(|_| behaviours.dropped(flow, arrived));
+        }
+    }
+}
+
 impl<W: Watcher> Listener for Analysis<Flows, W> {
     type Key = MaskedKey;
     type Error = W::Error;

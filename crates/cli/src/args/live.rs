@@ -32,8 +32,8 @@ pub struct Live {
     #[command(flatten)]
     pub analysed: Analysed,
 
-    /// Report every packet, not only those that waited for at least half of --tau. Shares are then exact, at the cost of
-    /// processor time
+    /// Report every packet, not only those that waited for at least half of --tau. Shares are then exact, and
+    /// the behaviour of flows is judged, at the cost of processor time
     #[arg(long)]
     pub every_packet: bool,
 

@@ -134,6 +134,11 @@ impl PlannedRecords {
             SocketAddr::V6(_) => Host(0),
         };
         let hosts = flow.start.ends.map_or([Host(0); 2], |(from, to)| [host(&from), host(&to)]);
+        let mut key = connection_key(hosts, flow.number);
+        if let Some((_, to)) = flow.start.ends {
+            // Receivers that echo each mark have a port of their own.
+            key.dst_port = to.port();
+        }
         let started = flow.start.at.saturating_add(flow.late);
         let [midway, end] = flow.progress.map(|progress| Progress {
             delivered: progress.acked.saturating_sub(FLOW_HEADER),
@@ -151,7 +156,7 @@ impl PlannedRecords {
         FlowRecord {
             number: flow.number,
             group: flow.start.class as u32,
-            key: connection_key(hosts, flow.number),
+            key,
             hosts,
             started,
             finished,

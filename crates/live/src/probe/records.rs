@@ -1,17 +1,22 @@
 //! The records in the kernel's maps (`bpf/count.h`, `bpf/probe.bpf.c`): departures, counters and slices.
 
-use queuescope_wire::Nanos;
+use queuescope_wire::{Ecn, Nanos};
 use std::array::from_fn;
 
-/// A packet that left a queue; a super-packet is several packets on the wire.
+/// A packet that left a queue, or was dropped there; a super-packet is several packets on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left<'a> {
     /// The enqueue time by `CLOCK_MONOTONIC`; the dequeue time if it is unknown.
     pub enqueued: Nanos,
     /// Whether the enqueue time is known. It is not if the packet came before the probe, or the qdisc has overwritten the time.
     pub is_stamped: bool,
-    /// The dequeue time by `CLOCK_MONOTONIC`.
+    /// The dequeue time by `CLOCK_MONOTONIC`; the time of the drop if it was dropped.
     pub dequeued: Nanos,
+    /// Whether the qdisc, or a classifier after the probe, dropped it: only with [`ProbeParams::drops`](crate::ProbeParams::drops). The digest, the shares
+    /// and the backlog are 0 then.
+    pub is_dropped: bool,
+    /// The bits of ECN with which it left: only with [`ProbeParams::drops`](crate::ProbeParams::drops).
+    pub ecn: Option<Ecn>,
     /// The digest of the flow's key.
     pub digest: u64,
     /// Bytes of the flow that left while the packet waited; 0 if that is not known.
@@ -61,7 +66,7 @@ pub struct Counters {
     pub other: u64,
     /// Times that more packets left at once than the probe examines.
     pub bulk: u64,
-    /// Packets that were not handed over because the ring buffer was full.
+    /// Packets, and drops that were to be handed over, for which the ring had no room.
     pub untold: u64,
     /// Packets on the wire that the qdisc, or a classifier after the probe, dropped.
     pub dropped: u64,

@@ -1,10 +1,10 @@
-//! Reading the reports of packets that left, from memory that the kernel's programs write (`bpf/report.h`).
+//! Reading the reports of packets that left or were dropped, from memory that the kernel's programs write (`bpf/report.h`).
 
 use super::{Left, lacks};
 use crate::ProbeError;
 use aya::maps::Map;
 use memmap2::{MmapOptions, MmapRaw};
-use queuescope_wire::Nanos;
+use queuescope_wire::{Ecn, Nanos};
 use rustix::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,6 +22,8 @@ const IS_STAMPED: u8 = 1;
 const IS_FRAMED: u8 = 2;
 const IS_CONTRIBUTING: u8 = 4;
 const HAS_HEADERS: u8 = 8;
+const IS_DROPPED: u8 = 16;
+const HAS_ECN: u8 = 32;
 
 /// The reports, and the flows that they name.
 #[derive(Debug)]
@@ -89,6 +91,8 @@ impl Reports {
             backlog: report.half(40),
             length: report.half(44),
             queue: u32::from(queue),
+            is_dropped: flags & IS_DROPPED != 0,
+            ecn: (flags & HAS_ECN != 0).then(|| Ecn::from_bits(report.0[55])),
             framed: flags & IS_FRAMED != 0,
             contributing: flags & IS_CONTRIBUTING != 0,
             headers,

@@ -45,7 +45,7 @@ const WINDOW: Nanos = Nanos(1 << 22);
 const TAU: Nanos = Nanos(1_000_000);
 
 /// Why the behaviour of flows is not judged.
-const DROPS: &str = "not applicable: the kernel counts drops without their flows, and reports only packets that waited";
+const WAITED: &str = "not applicable: only packets that waited are reported, unless every packet is";
 
 impl WatchOptions {
     /// Watches all packets of an interface, without acting and without a view.
@@ -79,7 +79,8 @@ impl WatchOptions {
             return Err(WatchError::Tau);
         }
         let (tau, alpha) = (self.tau(), self.asked.alpha);
-        Ok(ProbeParams { tau, alpha, all: self.every_packet, ..ProbeParams::default() })
+        // Behaviour is judged by every packet, with its drops.
+        Ok(ProbeParams { tau, alpha, all: self.every_packet, drops: self.every_packet, ..ProbeParams::default() })
     }
 
     /// The parameters of the analysis of the packets that the probe hands over.
@@ -95,7 +96,7 @@ impl WatchOptions {
         params.details = true;
         params.hands_out = true;
         params.most_flows = Some(MOST_FLOWS);
-        params.not_judged = Some(DROPS);
+        params.not_judged = (!self.every_packet).then_some(WAITED);
         // Processors stamp packets before they wait for the lock of the queue, and may be interrupted in between.
         params.order_tolerance = self.tau();
         Ok(params)
