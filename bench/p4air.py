@@ -3,7 +3,8 @@
 
     bench/p4air.py [SECONDS] [RATE_MBPS...]
 
-Four network namespaces in a row: a source, a delay of 10 ms each way (`queuescope link --between`), a router, and a sink. One to eight flows of each of
+A source, a router and a sink in network namespaces, and a delay of 20 ms on the way of ACKs from the router to the source (`queuescope link --between`, which is in user
+space and could not carry the data at 500 Mb/s). One to eight flows of each of
 four congestion controls, one for each group of P4air, share the router's link. Its queues have the same rate and the same limit in total each time:
 one FIFO; a class of HTB for each hash of a flow; and `queuescope live --p4air`. The first half of the time is not counted.
 """
@@ -21,14 +22,14 @@ from road import QUEUESCOPE, Road, run
 CONTROLS = ["cubic", "illinois", "bbr", "vegas"]
 COUNTS = [1, 2, 4, 8]
 QUEUES = 32
-DELAY = "10ms"
+DELAY = "20ms"
 # The limit of a queue, below which a super-packet would not fit.
 LEAST = 66_000
 PROGRAMS = ["p4air", "acks", "left_queue"]
 
 
 class Far(Road):
-    """The row with a delay between source and router. Super-packets are off, as on a router that forwards between two wires."""
+    """The row with a delay from the router back to the source. Super-packets are off, as on a router that forwards between two wires."""
 
     def __init__(self):
         super().__init__("rate", "10gbit", "burst", "1mb", "limit", "1mb", whole=False)
@@ -39,19 +40,21 @@ class Far(Road):
         run("ip", "netns", "add", self.names[-1])
         source, router, _, delay = self.names
         run("tc", "-n", router, "qdisc", "del", "dev", "near0", "root")
-        run("ip", "-n", source, "link", "del", "s0")
-        run("ip", "-n", source, "link", "add", "s0", "type", "veth", "peer", "name", "d0", "netns", delay)
-        run("ip", "-n", router, "link", "add", "r0", "type", "veth", "peer", "name", "d1", "netns", delay)
-        run("ip", "-n", source, "addr", "add", "10.8.0.1/24", "dev", "s0")
-        run("ip", "-n", router, "addr", "add", "10.8.0.2/24", "dev", "r0")
-        for name, device in [(source, "s0"), (delay, "d0"), (delay, "d1"), (router, "r0")]:
+        run("ip", "-n", source, "link", "add", "s1", "type", "veth", "peer", "name", "d0", "netns", delay)
+        run("ip", "-n", router, "link", "add", "r1", "type", "veth", "peer", "name", "d1", "netns", delay)
+        run("ip", "-n", source, "addr", "add", "10.8.1.1/24", "dev", "s1")
+        run("ip", "-n", router, "addr", "add", "10.8.1.2/24", "dev", "r1")
+        for name, device in [(source, "s0"), (source, "s1"), (delay, "d0"), (delay, "d1"), (router, "r0"), (router, "r1")]:
             run("ip", "-n", name, "link", "set", device, "up")
             for what in ["tso", "gso", "gro", "rx", "tx"]:
                 run("ip", "netns", "exec", name, "ethtool", "-K", device, what, "off")
         for name, device in [(self.names[1], "near0"), (self.names[2], "far0")]:
             for what in ["rx", "tx"]:
                 run("ip", "netns", "exec", name, "ethtool", "-K", device, what, "off")
-        run("ip", "-n", source, "route", "add", "default", "via", "10.8.0.2")
+        run("ip", "-n", router, "route", "add", "10.8.0.1/32", "via", "10.8.1.1")
+        # ACKs come by another interface than data leaves.
+        for name in ("all", "s1"):
+            run("ip", "netns", "exec", source, "sysctl", "-q", f"net.ipv4.conf.{name}.rp_filter=0")
         self.link = self.start("delay", "link", "--between", "d0", "d1", "--delay", DELAY, "--rate", "10gbit", "--limit",
                                "20000packets")
         return self
@@ -149,7 +152,7 @@ def main():
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     rates = [int(float(rate) * 1e6) for rate in sys.argv[2:]] or [100_000_000, 500_000_000]
     subprocess.run(["sysctl", "-q", "kernel.bpf_stats_enabled=1"], check=True)
-    print(f"{', '.join(CONTROLS)}; {2 * int(DELAY[:-2])} ms; {QUEUES} queues; {seconds} s; rates in Mb/s, round-trip times in ms\n")
+    print(f"{', '.join(CONTROLS)}; {DELAY[:-2]} ms; {QUEUES} queues; {seconds} s; rates in Mb/s, round-trip times in ms\n")
     print("  rate  flows each  way    Jain   sum   RTT  mean rate by control; groups; ns a run")
     try:
         for rate in rates:
