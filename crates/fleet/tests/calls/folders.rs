@@ -1,15 +1,16 @@
 //! Agents that serve a folder which another process records to.
 
-use super::home::{Home, patiently};
+use super::home::{Home, credentials, patiently};
 use super::{alert, alerts};
 use queuescope_archive::{Recorder, RecorderOptions};
-use queuescope_fleet::agent::Served;
+use queuescope_fleet::agent::{AgentConnection, AgentEvent, Served};
 use queuescope_fleet::answer::{Asked, IpcLimits, Merged};
 use queuescope_fleet::protocol::{Member, ProgramState, QueryRequest, QueryResponse, State};
 use queuescope_log::{Number, Schema, packet};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 const MINUTE: u64 = 60_000_000_000;
 const LIMITS: IpcLimits = IpcLimits { bytes: 1 << 20, rows: 100 };
@@ -143,6 +144,37 @@ async fn another_recording_in_the_folder_is_served_from_its_start() {
     // Later alerts come once.
     alert(&folder, "fifth");
     assert_eq!(alerts(&home, 5).await, ["first", "second", "third", "fourth", "fifth"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_alert_of_a_folder_is_no_trouble() {
+    let home = Home::start().await;
+    let folder = home.path("recorded");
+    ended(&folder, 0..10, &[]);
+    home.join("host", "agent").await;
+    let connection = AgentConnection {
+        coordinator: home.address.clone(),
+        credentials: credentials(&home.path("host")),
+        folder: home.path("host"),
+    };
+    let served = Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log");
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&events);
+    let serving = tokio::spawn(async move {
+        let report = |event: AgentEvent| seen.lock().expect("no panic").push(event);
+        let Err(why) = served.serve(&connection, &report).await;
+        why
+    });
+    home.wait_for("host", State::Answered).await;
+    alert(&folder, "first");
+    assert_eq!(alerts(&home, 1).await, ["first"]);
+    alert(&folder, "second");
+    assert_eq!(alerts(&home, 2).await, ["first", "second"]);
+    let member = home.wait_for("host", State::Answered).await;
+    assert_eq!(left_out(&member, "alerts_replaced") + left_out(&member, "folder_replaced"), 0, "{member:?}");
+    let events = events.lock().expect("no panic");
+    assert!(matches!(events[..], [AgentEvent::Attached]), "{events:?}");
+    serving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
