@@ -41,7 +41,7 @@ mod values;
 pub use acting::ActingArgs;
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use agent::Agent;
-pub use analyze::{Analyze, Why};
+pub use analyze::{Analyze, AskedTime, PacketName, Why, packet_name};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, DirectionName};
 #[cfg(target_os = "linux")]

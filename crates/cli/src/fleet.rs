@@ -32,6 +32,7 @@ pub use upload::{HostUploads, Uploading};
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";
+pub use way::why;
 /// How long a cut waits for each reply, and a cut by time for each answer.
 const REPLY: Nanos = Nanos(10_000_000);
 const ANSWER: Nanos = Nanos(5_000_000_000);

@@ -1,8 +1,10 @@
 //! Arguments of `coordinator` and `fleet`.
 
+use super::{PacketName, packet_name};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use queuescope_fleet::coordinator::SinkAddress;
 use queuescope_fleet::identity::MemberName;
+use queuescope_fleet::journey::WhenAsked;
 use queuescope_log::parse_date;
 use queuescope_monitor::Listen;
 use queuescope_wire::Nanos;
@@ -122,7 +124,7 @@ pub enum Fleet {
     Query(FleetQuery),
     /// Show the way of a packet through the queues of all hosts and switches: how long it waited in each, and which flows made it wait.
     ///
-    /// Of the packets that match, it is the one that waited longest in one queue. It asks the members that record queues: live --log --credentials, and agent
+    /// Of the packets that match, it is the one that waited longest in one queue, unless --packet gives one. With --flow or --at, the answer is about all packets of a flow or a time, queue by queue. It asks the members that record queues: live --log --credentials, and agent
     /// with --int, --int-capture or --departures.
     Why(FleetWhy),
     /// Print the alerts of all hosts, a line of JSON each.
@@ -475,7 +477,9 @@ pub struct FleetQuery {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 if all hosts answered fully; 1 if a part is missing (which is printed); 2 if there is no packet.\n\n\
-                        Example: queuescope fleet why 'src_ip == 10.0.0.4 and tcp' --from 2026-11-27T12:00:00Z --credentials me"
+                        Examples: queuescope fleet why 'src_ip == 10.0.0.4 and tcp' --from 2026-11-27T12:00:00Z --credentials me\n          \
+                        queuescope fleet why --packet 4711 --capture trace.pcap --credentials me\n          \
+                        queuescope fleet why --flow '10.0.0.4:443 > 10.0.0.9:50010 tcp' --at 2026-11-27T12:00:00Z..2026-11-27T12:00:01Z --credentials me"
 )]
 pub struct FleetWhy {
     /// Which packets: an expression as for queuescope query, or all
@@ -511,6 +515,24 @@ pub struct FleetWhy {
 #[derive(Debug, Args)]
 pub struct FleetAlerts {
     /// The number of the first alert; 1 is the oldest
+    /// The way of this packet: its number in the file of --capture, counted from 1; or without --capture the digest that an earlier answer printed
+    #[arg(long, value_name = "NUMBER|DIGEST", value_parser = packet_name, conflicts_with_all = ["at", "flow", "expression"])]
+    pub packet: Option<PacketName>,
+
+    /// The capture that has the packet: pcap or pcapng, plain or compressed; - is standard input. Hosts are asked about the minute before and after the packet's time,
+    /// unless --from or --to is given
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "packet")]
+    pub capture: Option<PathBuf>,
+
+    /// Why the packets of this flow waited, in each queue: its name as analyze prints it, or a part that occurs in no other name. With a moment in --at, the way of its packet
+    /// that was in a queue then, or of the next one
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+
+    /// A moment, as a date: which flows were in each queue then. Or a range of dates, FROM..TO: why packets waited in each queue. By the clock of each host; how far it is off is printed
+    #[arg(long, value_name = "DATE|FROM..TO", conflicts_with_all = ["from", "to"])]
+    pub at: Option<WhenAsked>,
+
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub from: u64,
 
