@@ -25,10 +25,12 @@ mod order;
 mod program;
 mod query;
 mod upload;
+mod queue_host;
 mod way;
 
 pub use network::{Network, Refused};
 pub use upload::{HostUploads, Uploading};
+pub use queue_host::{HostLosses, QueueHost};
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";

@@ -11,6 +11,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+mod link_hop;
 mod switches;
 mod two_queues;
 

@@ -209,6 +209,12 @@ impl Watcher for Outputs {
 
     fn check(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
+    fn starts_at(&mut self, origin: Nanos) {
+        if let Some(log) = &mut self.log {
+            log.shift_times(origin.0);
+        }
+    }
+
     }
 }
 

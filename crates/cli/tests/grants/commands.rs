@@ -96,6 +96,7 @@ pub const COMMANDS: [&str; 97] = [
     "link --rate 10mbit --pcapng {M} -- true",
     "link --rate 10mbit --log {M} -- true",
     "link --rate 10mbit -- cat {M}",
+    "link --rate 10mbit --log {new} --credentials {M} -- true",
     "keep 3 -- cat {M}",
     "compare {M}",
     "compare {via}",
