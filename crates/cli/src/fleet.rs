@@ -20,6 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 
 mod actions;
 mod alerts;
+mod health;
 mod network;
 mod order;
 mod program;
@@ -51,6 +52,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Invite(args) => invite(args),
         Fleet::Revoke(args) => revoke(args),
         Fleet::Members(args) => members(args),
+        Fleet::Health(args) => health::run(args),
         Fleet::Cut(args) => cut(args),
         Fleet::Manifest(args) => upload::manifest(args),
         Fleet::Upload(args) => upload::folder(args),

@@ -29,7 +29,8 @@ pub struct CoordinatorInit {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// A DNS name or an IP address at which the coordinator is reached; localhost and loopback addresses are always added
+    /// A DNS name or an IP address at which the coordinator is reached; may be repeated. localhost and loopback addresses are always added. A connection to any other name is
+    /// refused, so name all of them
     #[arg(long, value_name = "NAME", required = true)]
     pub name: Vec<String>,
 }
@@ -106,6 +107,10 @@ pub enum Fleet {
     Revoke(FleetRevoke),
     /// List the members, their states, and what they have recorded.
     Members(FleetMembers),
+    /// Check whether the coordinator serves, and accepts this certificate; for scripts and monitoring.
+    ///
+    /// Any role may. The same check is the call Check of the standard service grpc.health.v1.Health, for programs that know it; it needs a client certificate, too.
+    Health(FleetHealth),
     /// Take an atomic snapshot of the logs of all hosts: a cut.
     ///
     /// If one record was visible before another was written, on whatever hosts, a cut that has the second has the first.
@@ -322,6 +327,30 @@ pub struct FleetMembers {
     pub access: FleetAccess,
 }
 
+/// Arguments of `fleet health`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 if the coordinator serves; 1 if it does, and with --hosts a host is not here, sheds packets or cannot answer; 2 if it cannot be reached or refuses the certificate.\n\n\
+                        Example: queuescope fleet health --hosts --within 2s --credentials me || alert"
+)]
+pub struct FleetHealth {
+    /// Also check that all hosts are here. This needs the role reader
+    #[arg(long)]
+    pub hosts: bool,
+
+    /// How long to wait for the answer
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub within: Nanos,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
 /// Arguments of `fleet actions`.
 #[derive(Debug, Args)]
 pub struct FleetActions {
@@ -486,6 +515,24 @@ pub struct FleetWhy {
     #[arg(value_name = "EXPRESSION")]
     pub expression: Option<String>,
 
+    /// The way of this packet: its number in the file of --capture, counted from 1; or without --capture the digest that an earlier answer printed
+    #[arg(long, value_name = "NUMBER|DIGEST", value_parser = packet_name, conflicts_with_all = ["at", "flow", "expression"])]
+    pub packet: Option<PacketName>,
+
+    /// The capture that has the packet: pcap or pcapng, plain or compressed; - is standard input. Hosts are asked about the minute before and after the packet's time,
+    /// unless --from or --to is given
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "packet")]
+    pub capture: Option<PathBuf>,
+
+    /// Why the packets of this flow waited, in each queue: its name as analyze prints it, or a part that occurs in no other name. With a moment in --at, the way of its packet
+    /// that was in a queue then, or of the next one
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+
+    /// A moment, as a date: which flows were in each queue then. Or a range of dates, FROM..TO: why packets waited in each queue. By the clock of each host; how far it is off is printed
+    #[arg(long, value_name = "DATE|FROM..TO", conflicts_with_all = ["from", "to"])]
+    pub at: Option<WhenAsked>,
+
     /// Only packets that left a queue from this time on: a date such as 2026-11-27T12:00:00Z
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub from: Option<Nanos>,
@@ -515,24 +562,6 @@ pub struct FleetWhy {
 #[derive(Debug, Args)]
 pub struct FleetAlerts {
     /// The number of the first alert; 1 is the oldest
-    /// The way of this packet: its number in the file of --capture, counted from 1; or without --capture the digest that an earlier answer printed
-    #[arg(long, value_name = "NUMBER|DIGEST", value_parser = packet_name, conflicts_with_all = ["at", "flow", "expression"])]
-    pub packet: Option<PacketName>,
-
-    /// The capture that has the packet: pcap or pcapng, plain or compressed; - is standard input. Hosts are asked about the minute before and after the packet's time,
-    /// unless --from or --to is given
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "packet")]
-    pub capture: Option<PathBuf>,
-
-    /// Why the packets of this flow waited, in each queue: its name as analyze prints it, or a part that occurs in no other name. With a moment in --at, the way of its packet
-    /// that was in a queue then, or of the next one
-    #[arg(long, value_name = "NAME")]
-    pub flow: Option<String>,
-
-    /// A moment, as a date: which flows were in each queue then. Or a range of dates, FROM..TO: why packets waited in each queue. By the clock of each host; how far it is off is printed
-    #[arg(long, value_name = "DATE|FROM..TO", conflicts_with_all = ["from", "to"])]
-    pub at: Option<WhenAsked>,
-
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub from: u64,
 
