@@ -25,17 +25,17 @@ mod network;
 mod order;
 mod program;
 mod query;
-mod upload;
 mod queue_host;
+mod upload;
 mod way;
 
 pub use network::{Network, Refused};
-pub use upload::{HostUploads, Uploading};
 pub use queue_host::{HostLosses, QueueHost};
+pub use upload::{HostUploads, Uploading};
+pub use way::why;
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";
-pub use way::why;
 /// How long a cut waits for each reply, and a cut by time for each answer.
 const REPLY: Nanos = Nanos(10_000_000);
 const ANSWER: Nanos = Nanos(5_000_000_000);

@@ -315,7 +315,6 @@ fn who_delayed(dir: &Path) {
     assert_eq!(coordinator.end().0, Some(0));
 }
 
-/// The agent has uploaded what it recorded, so the store has all records of the cut.
 /// The same packet by its digest, its flow and a moment, and all packets of the flow; and mistakes, each with what to do.
 fn asked_in_other_ways(dir: &Path, admin: &str, way: &serde_json::Value) {
     let json = |arguments: &str| -> serde_json::Value {
@@ -333,7 +332,10 @@ fn asked_in_other_ways(dir: &Path, admin: &str, way: &serde_json::Value) {
         let waits = json(&format!("{command} --flow 10.9.0.1:9001 --json {admin}"));
         let queue = &waits["queues"][0];
         assert_eq!(waits["question"], "why 10.9.0.1:9001 > 10.9.0.2:9 udp waited", "{waits}");
-        assert!(queue["packets"].as_u64() > Some(1) && queue["culprits"].as_array().is_some_and(|all| all.len() == 2), "{waits}");
+        assert!(
+            queue["packets"].as_u64() > Some(1) && queue["culprits"].as_array().is_some_and(|all| all.len() == 2),
+            "{waits}"
+        );
         assert_eq!((&queue["host"], &waits["blamed"]), (&"router".into(), &0.into()), "{waits}");
     }
     let fails = |arguments: &str, words: &str| {
@@ -354,6 +356,7 @@ fn asked_in_other_ways(dir: &Path, admin: &str, way: &serde_json::Value) {
     fails(&elsewhere, "cannot connect to the coordinator at 127.0.0.1:9");
 }
 
+/// The agent has uploaded what it recorded, so the store has all records of the cut.
 fn uploaded(dir: &Path, store: &str) {
     let manifest = printed(dir, &format!("fleet manifest cut.json --store {store}"));
     let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("it is JSON");

@@ -58,6 +58,13 @@ impl Outputs {
         self
     }
 
+    /// Notes what has been left out so far, for later questions about the log: see [`Recording::left_out`](crate::Recording::left_out).
+    pub fn left_out(&self, now: Nanos, slack: Nanos, totals: &[Skipped]) {
+        if let Some(log) = &self.log {
+            log.left_out(now, slack, totals);
+        }
+    }
+
     /// What could not be written so far, for each output.
     pub fn unwritten(&mut self) -> Vec<Unwritten> {
         let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());
@@ -202,6 +209,12 @@ impl Watcher for Outputs {
         self.check()
     }
 
+    fn starts_at(&mut self, origin: Nanos) {
+        if let Some(log) = &mut self.log {
+            log.shift_times(origin.0);
+        }
+    }
+
     fn hand_over(&mut self) -> Result<(), Error> {
         self.check()?;
         self.log.as_ref().map_or(Ok(()), PendingPackets::hand_over)
@@ -209,12 +222,6 @@ impl Watcher for Outputs {
 
     fn check(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
-    fn starts_at(&mut self, origin: Nanos) {
-        if let Some(log) = &mut self.log {
-            log.shift_times(origin.0);
-        }
-    }
-
     }
 }
 

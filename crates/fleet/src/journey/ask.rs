@@ -62,7 +62,9 @@ impl Asking {
         let asked = Asked::of_request(&request).map_err(JourneyError::Ask)?;
         let answer = ask(request).await.map_err(JourneyError::Call)?;
         self.missing.extend(answer.members.iter().filter_map(why_missing));
-        for (member, note) in answer.members.iter().flat_map(|member| member.notes.iter().map(move |note| (member, note))) {
+        for (member, note) in
+            answer.members.iter().flat_map(|member| member.notes.iter().map(move |note| (member, note)))
+        {
             let known = self.notes.entry((member.name.clone(), meaning_of(note))).or_default();
             // Of the same note about several times, that about most of it.
             if known.is_empty() || number_of(note) > number_of(known) {
