@@ -53,8 +53,8 @@ pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
     AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetActions, FleetAlerts,
-    FleetCut, FleetHealth, FleetInvite, FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetUpload,
-    FleetWhy, OptionalAccess, ProgramAdd, ProgramFile, ProgramList, ProgramRemove, RoleName,
+    FleetCut, FleetHealth, FleetInvite, FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke,
+    FleetUpload, FleetWhy, OptionalAccess, ProgramAdd, ProgramFile, ProgramList, ProgramRemove, RoleName,
 };
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use flow_acts::FlowActing;

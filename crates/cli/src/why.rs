@@ -51,7 +51,9 @@ fn question(args: &Why) -> Result<Question> {
     question.packet = match &args.packet {
         Some(PacketName::Number(number)) => Some(*number),
         Some(PacketName::Digest(digest)) => {
-            bail!("--packet {digest} is the digest of a packet, which the hosts of a fleet know (--fleet HOST:PORT); a file has numbers")
+            bail!(
+                "--packet {digest} is the digest of a packet, which the hosts of a fleet know (--fleet HOST:PORT); a file has numbers"
+            )
         }
         None => None,
     };

@@ -11,9 +11,9 @@ use crate::identity::{
 };
 use crate::protocol::fleet_client::FleetClient;
 use crate::protocol::{
-    ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CheckRequest, CheckResponse, CutRequest, CutResponse, InviteRequest,
-    JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest, QueryResponse,
-    RemoveProgramRequest, RevokeRequest, RevokeResponse,
+    ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CheckRequest, CheckResponse, CutRequest,
+    CutResponse, InviteRequest, JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest,
+    QueryResponse, RemoveProgramRequest, RevokeRequest, RevokeResponse,
 };
 use crate::transport::{ConnectError, Link, connect};
 use queuescope_wire::Nanos;

@@ -4,9 +4,9 @@ use super::focus::Focus;
 use super::record::Queued;
 use super::shared::{Input, Keys, Output, Question, Sketch};
 use super::values::Alpha;
+use clap::{ArgGroup, Args, ValueHint};
 use queuescope_analysis::why::{At, AtError};
 use queuescope_log::begins_as_date;
-use clap::{ArgGroup, Args, ValueHint};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -155,7 +155,8 @@ pub struct AskedTime {
 
 /// Parses a time after the first packet; a date is kept as it is.
 fn asked_time(text: &str) -> Result<AskedTime, String> {
-    let after_first = if begins_as_date(text) { None } else { Some(text.parse().map_err(|error: AtError| error.to_string())?) };
+    let after_first =
+        if begins_as_date(text) { None } else { Some(text.parse().map_err(|error: AtError| error.to_string())?) };
     Ok(AskedTime { text: text.to_owned(), after_first })
 }
 

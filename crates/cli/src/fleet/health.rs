@@ -89,9 +89,8 @@ fn asked(args: &FleetHealth) -> Result<Health> {
 fn absent(hosts: &[Member]) -> Option<String> {
     let absent: Vec<_> = hosts.iter().filter(|host| host.state() != State::Answered).collect();
     let names: Vec<_> = absent.iter().map(|host| format!("{} ({})", host.name, state(host.state()))).collect();
-    (!names.is_empty()).then(|| {
-        format!("{} of {} hosts are not here or not well: {}", names.len(), hosts.len(), names.join(", "))
-    })
+    (!names.is_empty())
+        .then(|| format!("{} of {} hosts are not here or not well: {}", names.len(), hosts.len(), names.join(", ")))
 }
 
 fn as_json(health: &Health) -> Value {

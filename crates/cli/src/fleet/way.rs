@@ -5,8 +5,7 @@ use crate::args::{FleetAccess, FleetWhy, PacketName, Why};
 use crate::outcome::{Outcome, print};
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_fleet::journey::{
-    JourneyRequest, PacketChoice, PacketIdentity, WaitsRequest, WhenAsked, journey, waits, write_journey,
-    write_waits,
+    JourneyRequest, PacketChoice, PacketIdentity, WaitsRequest, WhenAsked, journey, waits, write_journey, write_waits,
 };
 use queuescope_log::date_text;
 use queuescope_wire::Nanos;
@@ -42,7 +41,10 @@ pub fn run(args: &FleetWhy) -> Result<Outcome> {
 pub fn why(args: &Why, coordinator: &str, credentials: &Path) -> Result<Outcome> {
     let at = args.at.as_ref().map(|asked| asked.text.parse::<WhenAsked>()).transpose();
     if let (Some(file), None) = (&args.input.file, &args.packet) {
-        bail!("with --fleet, {} only names a packet: choose one with --packet NUMBER, or leave the file out", file.display());
+        bail!(
+            "with --fleet, {} only names a packet: choose one with --packet NUMBER, or leave the file out",
+            file.display()
+        );
     }
     let asked = AskedWay {
         packet: args.packet.as_ref(),
@@ -121,7 +123,10 @@ impl AskedWay<'_> {
                 )
             }
             (PacketName::Digest(digest), Some(file)) => {
-                bail!("--packet {digest} is a digest, which needs no file: leave {} out, or give a number in it", file.display())
+                bail!(
+                    "--packet {digest} is a digest, which needs no file: leave {} out, or give a number in it",
+                    file.display()
+                )
             }
         }
         self.way(request, access)

@@ -221,8 +221,7 @@ impl CoordinatorServer {
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<FleetServer<FleetService>>().await;
         let checking = calls.clone();
-        let health_service =
-            InterceptedService::new(health_service, move |request| checking.with_certificate(request));
+        let health_service = InterceptedService::new(health_service, move |request| checking.with_certificate(request));
         let service = FleetServer::new(calls).max_decoding_message_size(options.part_bytes + MESSAGE);
         let connections = incoming(listener, tls, options.members + PEOPLE, listening.clone());
         let looking = async {

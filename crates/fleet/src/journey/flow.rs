@@ -1,8 +1,8 @@
 //! Flows by name, as `analyze` prints them.
 
+use super::JourneyError;
 use super::ask::{Asking, Question};
 use super::visit::{FLOW, flow_expression, flow_text};
-use super::JourneyError;
 use crate::protocol::{QueryRequest, QueryResponse};
 use queuescope_wire::{Family, FlowKey, Granularity, Prefixes};
 use std::collections::BTreeMap;
@@ -70,7 +70,9 @@ fn named(granularity: Granularity, key: &FlowKey) -> Option<String> {
     };
     let (src_port, dst_port, protocol) = (key.src_port, key.dst_port, key.protocol);
     let one_way = |src: IpAddr, dst: IpAddr, src_port: u16, dst_port: u16| {
-        format!("src_ip == {src} and dst_ip == {dst} and src_port == {src_port} and dst_port == {dst_port} and protocol == {protocol}")
+        format!(
+            "src_ip == {src} and dst_ip == {dst} and src_port == {src_port} and dst_port == {dst_port} and protocol == {protocol}"
+        )
     };
     match granularity {
         Granularity::FiveTuple => Some(one_way(src, dst, src_port, dst_port)),

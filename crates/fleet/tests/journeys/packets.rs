@@ -22,11 +22,17 @@ fn a_packet_is_found_by_its_digest() {
     let log = recorded(&numbered(vec![(0, 1_000, 100, 10, false), (1, 1_000, 105, 30, false)], false));
     let longest = asked(&log, JourneyRequest::default()).unwrap_or_else(|error| panic!("{error}"));
     assert!(longest.packet.contains("src_port 1001"), "{longest:?}");
-    let by_digest = |digest: PacketDigest| JourneyRequest { packet: PacketChoice::Digest(digest), ..JourneyRequest::default() };
+    let by_digest =
+        |digest: PacketDigest| JourneyRequest { packet: PacketChoice::Digest(digest), ..JourneyRequest::default() };
     assert_eq!(asked(&log, by_digest(longest.digest)).unwrap_or_else(|error| panic!("{error}")), longest);
     let unknown: PacketDigest = "0123456789abcdef".parse().unwrap_or_else(|error| panic!("{error}"));
     let error = asked(&log, by_digest(unknown)).expect_err("it is of no packet").to_string();
-    assert!(error.starts_with("no packet in a queue has the digest 0123456789abcdef; there are records of queues of host (4 packets, "), "{error}");
+    assert!(
+        error.starts_with(
+            "no packet in a queue has the digest 0123456789abcdef; there are records of queues of host (4 packets, "
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -47,8 +53,7 @@ fn a_packet_is_found_by_its_flow_and_a_time() {
         };
         let name = format!("{}:{} > {}:{} tcp", address("src_ip"), flow.0, address("dst_ip"), flow.1);
         let packet = PacketChoice::OfFlow { flow: name, at: moment };
-        let request =
-            JourneyRequest { packet, flows: 5, within: Nanos(60_000 * MS), ..JourneyRequest::default() };
+        let request = JourneyRequest { packet, flows: 5, within: Nanos(60_000 * MS), ..JourneyRequest::default() };
         let ask = async |question| home.query(question).await.map_err(|error| error.to_string());
         runtime.block_on(journey(&request, &home.members(), ask))
     };
@@ -95,7 +100,8 @@ fn a_packet_of_a_capture_has_the_identity_that_hosts_know() {
         link: 0,
     };
     let folder = tempfile::tempdir().expect("there is room");
-    let (runtime, home) = (Builder::new_multi_thread().worker_threads(2).enable_all().build(), coordinator(folder.path()));
+    let (runtime, home) =
+        (Builder::new_multi_thread().worker_threads(2).enable_all().build(), coordinator(folder.path()));
     let runtime = runtime.expect("there are threads");
     let log = record(&folder.path().join("log"), &[visit]);
     attach(&runtime, &home, "router", log.recorder(), &folder.path().join("log"));
@@ -115,6 +121,7 @@ fn a_packet_of_a_capture_has_the_identity_that_hosts_know() {
 
     let error = PacketIdentity::in_capture(capture, number(u64::MAX)).expect_err("it has fewer").to_string();
     assert!(error.contains("there is no packet 18446744073709551615; it has "), "{error}");
-    let error = PacketIdentity::in_capture(Path::new("/nowhere.pcap"), number(1)).expect_err("there is none").to_string();
+    let error =
+        PacketIdentity::in_capture(Path::new("/nowhere.pcap"), number(1)).expect_err("there is none").to_string();
     assert!(error.contains("/nowhere.pcap"), "{error}");
 }

@@ -20,9 +20,17 @@ fn asked(log: &Log, request: WaitsRequest) -> Result<Waits, JourneyError<String>
 /// Whether a queue of an answer is as the whole history has it.
 fn compare(queue: &QueueWaits, truth: Culprits<FlowId>) {
     let Culprits { victims, standing, .. } = truth;
-    assert_eq!((queue.packets, queue.bytes, queue.waited), (victims.packets, victims.bytes, victims.waited), "{queue:?}");
+    assert_eq!(
+        (queue.packets, queue.bytes, queue.waited),
+        (victims.packets, victims.bytes, victims.waited),
+        "{queue:?}"
+    );
     assert_eq!((queue.at, queue.backlog), (standing.at, standing.backlog), "{queue:?}");
-    assert_eq!(queue.longest.map(|longest| longest.wait), victims.longest.map(|longest| longest.sojourn()), "{queue:?}");
+    assert_eq!(
+        queue.longest.map(|longest| longest.wait),
+        victims.longest.map(|longest| longest.sojourn()),
+        "{queue:?}"
+    );
     assert!(queue.culprits.is_complete && queue.part.is_none(), "{queue:?}");
     let truth = truth.by(|flow| u128::from(flow.0) + 1_000);
     let HopKinds(kinds) = HopKinds::of(queue);
@@ -43,10 +51,7 @@ impl HopKinds {
 }
 
 fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
-    prop::collection::vec(
-        (0..4u16, 64..1_500u32, 0..2_000u64, 0..60u64, prop::bool::weighted(0.1)),
-        1..120,
-    )
+    prop::collection::vec((0..4u16, 64..1_500u32, 0..2_000u64, 0..60u64, prop::bool::weighted(0.1)), 1..120)
 }
 
 proptest! {
@@ -104,7 +109,10 @@ proptest! {
 #[test]
 fn the_answer_is_in_the_words_of_the_local_command() {
     // Three packets come at once, and leave one after the other.
-    let packets = numbered(vec![(0, 1_000, 100, 0, false), (1, 1_000, 100, 500, false), (2, 500, 100, 900, false), (2, 500, 150, 0, true)], false);
+    let packets = numbered(
+        vec![(0, 1_000, 100, 0, false), (1, 1_000, 100, 500, false), (2, 500, 100, 900, false), (2, 500, 150, 0, true)],
+        false,
+    );
     let log = recorded(&packets);
     let request = WaitsRequest { flow: Some("1002".to_owned()), ..WaitsRequest::default() };
     let answer = asked(&log, request).unwrap_or_else(|error| panic!("{error}"));

@@ -54,8 +54,7 @@ async fn answered(container: &Shared, request: Request<Incoming>) -> Response<Fu
     let body = body.collect().await.expect("it comes").to_bytes();
     let query = head.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     let query = query.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let query: BTreeMap<_, _> =
-        query.map(|(name, value)| (percent_decoded(name), percent_decoded(value))).collect();
+    let query: BTreeMap<_, _> = query.map(|(name, value)| (percent_decoded(name), percent_decoded(value))).collect();
     let signature = head.headers.get(AUTHORIZATION).expect("it is signed").to_str().expect("it is text");
     assert!(signature.starts_with("SharedKey account:"), "{signature}");
     let is_blob = head.headers.get("x-ms-blob-type").is_some_and(|kind| kind == "BlockBlob");
@@ -102,12 +101,12 @@ impl Container {
             }
             (&Method::PUT, "blocklist") => {
                 let list = String::from_utf8(body.to_vec()).expect("it is XML");
-                let ids = list.split("<Uncommitted>").skip(1).map(|rest| {
-                    rest.split_once("</Uncommitted>").expect("it ends").0.to_owned()
-                });
-                let blocks: Vec<_> = ids
-                    .map(|id| self.blocks.remove(&(name.clone(), id)).expect("the block was sent"))
-                    .collect();
+                let ids = list
+                    .split("<Uncommitted>")
+                    .skip(1)
+                    .map(|rest| rest.split_once("</Uncommitted>").expect("it ends").0.to_owned());
+                let blocks: Vec<_> =
+                    ids.map(|id| self.blocks.remove(&(name.clone(), id)).expect("the block was sent")).collect();
                 self.blobs.insert(name, blocks.into_iter().flatten().collect());
                 made()
             }

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_store_with_a_new_name_goes_on_once() {
-        let alert = |number, store, sequence| Alert { member: "host".to_owned(), number, store, sequence, ..Alert::default() };
+        let alert =
+            |number, store, sequence| Alert { member: "host".to_owned(), number, store, sequence, ..Alert::default() };
         let mut last = LastAlerts::default();
         assert_eq!(last.renamed("host", 12, 7), 0, "nobody knows the member");
         (1..=3).for_each(|number| last.note(&alert(number, 7, number)));
