@@ -15,6 +15,7 @@ use crate::catalogue::{Catalogue, Entry, Removed};
 use crate::error::Damage;
 use crate::error::FolderError;
 use crate::folder::Folder;
+use crate::left_out::{self, LeftOut};
 use crate::mark::Note;
 use crate::reader::Part;
 use crate::volume::Columns;
@@ -117,6 +118,8 @@ pub struct Sources {
     pub note: Option<Damage>,
     /// The incomplete end of the last journal.
     pub torn: Option<Part>,
+    /// What the recording left out in the time of the question, by reason.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Sources {
@@ -222,17 +225,22 @@ impl History {
         from: u64,
         receive: &mut Receive<'_>,
     ) -> Result<Sources, FolderError> {
-        let mut run = QueryRun::new(self, ask).until(from + snapshot.first());
         let until = from + snapshot.first();
         let mut stopped = false;
-        self.go_through(&mut run, &mut |position, record| {
-            // Records behind `until` that were read with these are also in memory.
-            let flow = if position < until { receive(position, record) } else { ControlFlow::Break(()) };
-            stopped |= flow.is_break() && position < until;
-            flow
-        })?;
-        let mut sources = run.sources;
-        sources.lost += until.saturating_sub(run.at);
+        let mut sources = if until == 0 {
+            // All of them are in memory: no file is read.
+            self.no_sources(ask)
+        } else {
+            let mut run = QueryRun::new(self, ask).until(until);
+            self.go_through(&mut run, &mut |position, record| {
+                // Records behind `until` that were read with these are also in memory.
+                let flow = if position < until { receive(position, record) } else { ControlFlow::Break(()) };
+                stopped |= flow.is_break() && position < until;
+                flow
+            })?;
+            run.sources.lost += until.saturating_sub(run.at);
+            run.sources
+        };
         sources.from_memory = snapshot.len() - snapshot.first();
         let query = snapshot.query().matching(ask.expression).from(ask.from).to(ask.to);
         let mut matched = query.matched();
@@ -240,6 +248,11 @@ impl History {
             stopped = receive(from + position, record).is_break();
         }
         Ok(sources)
+    }
+
+    /// Nothing was read so far.
+    fn no_sources(&self, ask: ArchiveQuery<'_>) -> Sources {
+        Sources { left_out: left_out::between(&self.folder.path, ask.from, ask.to), ..Sources::default() }
     }
 
     /// All records of volumes with consecutive positions, in the order of their positions.

@@ -8,3 +8,5 @@ pub(crate) const AGGREGATES: &str = "aggregates.json";
 pub const ALERTS: &str = "alerts.jsonl";
 /// The volumes that object storage has, and those on their way there.
 pub(crate) const UPLOADS: &str = "uploads.jsonl";
+/// What a recording left out, and when. The process that records writes it.
+pub(crate) const LEFT_OUT: &str = "left_out.jsonl";

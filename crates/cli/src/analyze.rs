@@ -28,7 +28,7 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
         return compare(args, list);
     }
     let output = &args.output;
-    check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
+    check_outputs(&args.input.file, [&output.html, &args.pcapng, &output.parquet])?;
     // Open the input before creating outputs: if it fails, an older report must stay.
     let stop = queued::stop(&args.queued)?;
     let aqm = args.aqm.as_deref().map(|text| aqm("--aqm", text)).transpose()?;
@@ -65,7 +65,7 @@ fn from_capture(
 
 /// Sends the capture through one discipline after another.
 fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
-    if is_standard_input(&args.input.file) {
+    if is_standard_input(args.input.path()) {
         bail!(
             "--compare-aqm reads the capture once for each discipline, and standard input can be read only once: name a file"
         );

@@ -41,7 +41,7 @@ mod values;
 pub use acting::ActingArgs;
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use agent::Agent;
-pub use analyze::{Analyze, Why};
+pub use analyze::{Analyze, AskedTime, PacketName, Why, packet_name};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, DirectionName};
 #[cfg(target_os = "linux")]
@@ -53,8 +53,8 @@ pub use experiment::{Experiment, Paper};
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use fleet::{
     AlertSending, Coordinator, CoordinatorInit, CoordinatorRun, Fleet, FleetAccess, FleetActions, FleetAlerts,
-    FleetCut, FleetInvite, FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke, FleetUpload,
-    FleetWhy, ProgramAdd, ProgramFile, ProgramList, ProgramRemove, RoleName,
+    FleetCut, FleetHealth, FleetInvite, FleetJoin, FleetManifest, FleetMembers, FleetProgram, FleetQuery, FleetRevoke,
+    FleetUpload, FleetWhy, OptionalAccess, ProgramAdd, ProgramFile, ProgramList, ProgramRemove, RoleName,
 };
 #[cfg(all(target_os = "linux", feature = "fleet"))]
 pub use flow_acts::FlowActing;

@@ -81,6 +81,8 @@ const IDLE: Nanos = Nanos(100_000_000);
 /// Packets of so long ago have come from the kernel by now.
 const BEHIND: Nanos = Nanos(50_000_000);
 
+const DROPPED: &str = "packets that found no room in the kernel's buffer (--buffer, --snaplen)";
+
 /// When a capture ends, if nothing else ends it.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -212,8 +214,20 @@ impl<'a> LiveCapture<'a> {
         let (headers, counts, link) = (&mut self.headers, &mut self.counts, self.capture.dlt());
         let stopped = Stopped::default();
         let (last, mut reported) = (self.from, self.from);
-        let mut sink =
-            PacketSink { to, headers, counts, link, until, most, last, is_over: false, failed: None, stopped };
+        let is_followed = progress.is_some() || matches!(to, CaptureSink::Folder(_));
+        let mut sink = PacketSink {
+            to,
+            is_followed,
+            headers,
+            counts,
+            link,
+            until,
+            most,
+            last,
+            is_over: false,
+            failed: None,
+            stopped,
+        };
         loop {
             while !sink.is_over && self.capture.block(|captured| sink.pass(captured))? {
                 if let Some(budget) = &mut self.budget
@@ -222,13 +236,13 @@ impl<'a> LiveCapture<'a> {
                     sink.headers.shed(one_of)?;
                 }
                 // With packets all the time, there is no moment without.
-                if let Some(progress) = &mut progress
-                    && sink.last.saturating_sub(reported) >= IDLE
-                {
+                if sink.is_followed && sink.last.saturating_sub(reported) >= IDLE {
                     reported = sink.last;
                     sink.flush()?;
-                    let shed = self.capture.counts().dropped + sink.headers.shed_frames();
-                    progress(CaptureProgress { shed, complete: sink.last.saturating_sub(BEHIND) });
+                    let shed = sink.left_out(self.capture.counts().dropped, sink.last);
+                    if let Some(progress) = &mut progress {
+                        progress(CaptureProgress { shed, complete: sink.last.saturating_sub(BEHIND) });
+                    }
                 }
             }
             if sink.is_over {
@@ -239,8 +253,8 @@ impl<'a> LiveCapture<'a> {
             // Flush before waiting, for a reader that follows the output.
             sink.flush()?;
             let mut look = look;
+            let shed = sink.left_out(self.capture.counts().dropped, now);
             if let Some(progress) = &mut progress {
-                let shed = self.capture.counts().dropped + sink.headers.shed_frames();
                 progress(CaptureProgress { shed, complete: now.saturating_sub(BEHIND) });
                 (look, reported) = (Some(IDLE), now);
             }
@@ -254,6 +268,7 @@ impl<'a> LiveCapture<'a> {
             self.capture.finish(|captured| sink.pass(captured))?;
             break;
         }
+        sink.left_out(self.capture.counts().dropped, clock()?);
         sink.failed.map_or(Ok(()), Err)
     }
 
@@ -262,11 +277,7 @@ impl<'a> LiveCapture<'a> {
         let CaptureCounts { supers, unsummed, .. } = self.counts;
         let gone = "interface is gone; packets that were captured before are kept";
         let notes = [
-            noted(
-                "dropped",
-                counted.dropped,
-                "packets that found no room in the kernel's buffer (--buffer, --snaplen)",
-            ),
+            noted("dropped", counted.dropped, DROPPED),
             noted("super_packets", supers, "super-packets of segmentation offload; analyze --split-gso splits them"),
             noted(
                 "checksum_pending",
@@ -303,6 +314,8 @@ impl<'a> LiveCapture<'a> {
 /// Filters and writes captured packets, until the end of the capture.
 struct PacketSink<'a, 'b> {
     to: CaptureSink<'a, 'b>,
+    /// Whether somebody follows what is recorded: it is written now and then.
+    is_followed: bool,
     headers: &'a mut Headers,
     counts: &'a mut CaptureCounts,
     link: u32,
@@ -348,6 +361,18 @@ impl PacketSink<'_, '_> {
             }
         }
         if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Notes in the folder what was left out so far; returns the number of these packets. `dropped` found no room in the kernel's buffer.
+    fn left_out(&self, dropped: u64, now: Nanos) -> u64 {
+        if let CaptureSink::Folder(folder) = &self.to {
+            let totals: Vec<_> =
+                noted("dropped", dropped, DROPPED).into_iter().chain(self.headers.sampled_out()).collect();
+            if !totals.is_empty() {
+                folder.left_out(now, &totals);
+            }
+        }
+        dropped + self.headers.shed_frames()
     }
 
     /// Checks triggers if no packet has come for a while. Returns after which time to do so again, if there are any.

@@ -20,15 +20,19 @@ use tokio::runtime::{Builder, Runtime};
 
 mod actions;
 mod alerts;
+mod health;
 mod network;
 mod order;
 mod program;
 mod query;
+mod queue_host;
 mod upload;
 mod way;
 
 pub use network::{Network, Refused};
+pub use queue_host::{HostLosses, QueueHost};
 pub use upload::{HostUploads, Uploading};
+pub use way::why;
 
 /// The file of the coordinator's address, beside credentials.
 const ADDRESS: &str = "coordinator";
@@ -48,6 +52,7 @@ pub fn run(what: &Fleet) -> Result<Outcome> {
         Fleet::Invite(args) => invite(args),
         Fleet::Revoke(args) => revoke(args),
         Fleet::Members(args) => members(args),
+        Fleet::Health(args) => health::run(args),
         Fleet::Cut(args) => cut(args),
         Fleet::Manifest(args) => upload::manifest(args),
         Fleet::Upload(args) => upload::folder(args),

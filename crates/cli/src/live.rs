@@ -3,32 +3,24 @@
 use crate::args::Live;
 use crate::expressions::{analysis_error, expression_error};
 #[cfg(feature = "fleet")]
-use crate::fleet::{Access, Network, Refused};
+use crate::fleet::{HostLosses, QueueHost};
 use crate::outcome::{Outcome, print};
 use crate::p4air;
 use crate::paths::check_outputs;
 use crate::queued;
 use crate::terminal::note;
-#[cfg(feature = "fleet")]
-use anyhow::Context as _;
 use anyhow::Result;
-#[cfg(feature = "fleet")]
-use queuescope_fleet::agent::Served;
 use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{ProbeError, now};
 use queuescope_monitor::{Attached, P4airStatus, Reporter, Screen, Unwritten, WatchError, give_up};
 use queuescope_recording::Outputs;
-#[cfg(feature = "fleet")]
-use queuescope_recording::QueuedLog;
 use queuescope_report::model::{Acting, Burst, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::Nanos;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
-#[cfg(feature = "fleet")]
-use std::sync::Arc;
 
 /// Runs `live`; `seer` sees the processes of other users.
 ///
@@ -51,7 +43,8 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     };
     let log = queued::open(&args.queued)?;
     #[cfg(feature = "fleet")]
-    let (network, refused) = serve(args, log.as_ref(), &stop)?;
+    let mut host =
+        QueueHost::begin(&args.fleet, &args.queued, log.as_ref(), format!("queue of {}", args.interface), &stop)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?.shifting_times(attached.to_epoch());
     let lines = Lines {
         interface: &args.interface,
@@ -60,6 +53,8 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
         lines_lost: None,
         is_torn: false,
         p4air: None,
+        #[cfg(feature = "fleet")]
+        losses: host.losses(),
     };
     let watch = attached.begin(outputs, lines)?;
     if let Some(obstacle) = obstacle {
@@ -68,9 +63,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     let end = args.run_time.duration.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let watched = watch.run(end);
     #[cfg(feature = "fleet")]
-    if let Some(network) = network {
-        network.end();
-    }
+    host.end();
     let (mut report, outputs, lines) = watched?;
     let written = outputs.finish()?.ended_by(Some(&stop));
     report.skipped.extend(written.notes());
@@ -81,23 +74,8 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     let lines_lost = lines.end(&report);
     let damage: Vec<_> = written.damage().into_iter().chain(lines_lost).collect();
     #[cfg(feature = "fleet")]
-    refused.check()?;
+    host.check()?;
     Ok(Outcome::from_damage((!damage.is_empty()).then(|| damage.join("; "))))
-}
-
-/// Serves the coordinator of a fleet, if there is one, until the network is ended.
-#[cfg(feature = "fleet")]
-fn serve(args: &Live, log: Option<&QueuedLog>, stop: &Stop) -> Result<(Option<Network>, Refused)> {
-    let refused = Refused::default();
-    let (Some(fleet), Some(log), Some(folder)) = (args.fleet.given(), log, &args.queued.log) else {
-        return Ok((None, refused));
-    };
-    let access = Access::open(&fleet)?;
-    // The kernel's losses are in the report; they are not known before it ends.
-    let source = format!("queue of {}", args.interface);
-    let served = Served::new(log.recorder(), folder.clone(), source, Arc::default());
-    let network = Network::start(served, access, stop.clone(), refused.clone()).context("cannot start threads")?;
-    Ok((Some(network), refused))
 }
 
 /// Words an error in an option, and points at the faulty part of an expression.
@@ -120,6 +98,9 @@ struct Lines<'a> {
     is_torn: bool,
     /// The last state of P4air, for the end of a report as text.
     p4air: Option<P4airStatus>,
+    /// What the coordinator of a fleet learns of missing packets.
+    #[cfg(feature = "fleet")]
+    losses: HostLosses,
 }
 
 impl Reporter<Outputs> for Lines<'_> {
@@ -165,6 +146,13 @@ impl Reporter<Outputs> for Lines<'_> {
         let unwritten = unwritten.iter().map(|one| Unwritten { line: one.line(), news: one.news() });
         let lines_lost = self.lines_lost().map(|news| Unwritten { line: news.meaning.clone(), news });
         unwritten.chain(lines_lost).collect()
+    }
+
+    #[cfg_attr(not(feature = "fleet"), expect(unused_variables, reason = "only a coordinator learns of them"))]
+    fn left_out(&mut self, outputs: &mut Outputs, at: Nanos, slack: Nanos, left_out: &[Skipped], shed: u64) {
+        outputs.left_out(at, slack, left_out);
+        #[cfg(feature = "fleet")]
+        self.losses.set(left_out, shed);
     }
 
     fn is_unheard(&self) -> bool {

@@ -17,8 +17,8 @@ use std::path::Path;
 /// Fails if the expression is invalid, or if the input cannot be read or is not of the expected kind.
 pub fn open(input: &Input, stop: Option<&Stop>) -> Result<ingest::Opened> {
     let options = match input.rate.filter(|_| !input.table.departures) {
-        Some(rate) => ingest::Input::capture(&input.file, rate),
-        None => ingest::Input::table(&input.file, table_options(&input.table)),
+        Some(rate) => ingest::Input::capture(input.path(), rate),
+        None => ingest::Input::table(input.path(), table_options(&input.table)),
     };
     ingest::open(&options.only(input.only.clone()), stop).map_err(|error| match error {
         Error::Expression(error) => expression_error(error),

@@ -1,12 +1,12 @@
 //! `queuescope why`: which flows made a packet, a flow, or the packets at some time wait.
 
-use crate::args::Why;
+use crate::args::{AskedTime, PacketName, Why};
 use crate::expressions::{expression_error, show};
 use crate::outcome::{Outcome, print};
 use crate::setup::focused;
 use crate::source;
-use anyhow::{Result, anyhow};
-use queuescope_analysis::why::{Nothing, Question, Recorder, WhyError};
+use anyhow::{Result, anyhow, bail};
+use queuescope_analysis::why::{At, Nothing, Question, Recorder, WhyError};
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Opened, PacketFilter};
 use queuescope_report::{json, text};
@@ -17,6 +17,14 @@ use queuescope_wire::FlowTable;
 /// # Errors
 /// Fails if the input cannot be read, or if no packet in it matches the question.
 pub fn run(args: &Why) -> Result<Outcome> {
+    #[cfg(all(target_os = "linux", feature = "fleet"))]
+    if let (Some(coordinator), Some(credentials)) = (&args.asked.fleet, &args.asked.credentials) {
+        return crate::fleet::why(args, coordinator, credentials);
+    }
+    #[cfg(not(all(target_os = "linux", feature = "fleet")))]
+    if args.asked.fleet.is_some() {
+        anyhow::bail!("this build of queuescope cannot ask a fleet");
+    }
     let question = question(args)?;
     let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
@@ -40,13 +48,29 @@ pub fn run(args: &Why) -> Result<Outcome> {
 fn question(args: &Why) -> Result<Question> {
     let unknown = if args.input.table.departures { Unknown::OF_TABLE } else { Unknown::NOTHING };
     let mut question = Question::default();
-    question.packet = args.packet;
+    question.packet = match &args.packet {
+        Some(PacketName::Number(number)) => Some(*number),
+        Some(PacketName::Digest(digest)) => {
+            bail!(
+                "--packet {digest} is the digest of a packet, which the hosts of a fleet know (--fleet HOST:PORT); a file has numbers"
+            )
+        }
+        None => None,
+    };
     question.flow = args.flow.clone();
     question.victims = PacketFilter::victims(args.focus.victims.as_deref(), unknown).map_err(expression_error)?;
-    question.at = args.at;
+    question.at = args.at.as_ref().map(after_first).transpose()?;
     question.alpha = args.alpha.0;
     question.show = show(args.focus.show.as_deref())?;
     Ok(question)
+}
+
+/// The time of `--at`.
+fn after_first(asked: &AskedTime) -> Result<At> {
+    let AskedTime { text, after_first } = asked;
+    after_first.ok_or_else(|| {
+        anyhow!("--at {text} is a date, and times in a file count from its first packet: write 1.2s, or 1.2s..1.5s")
+    })
 }
 
 /// Words an error in terms of the options that fix it.

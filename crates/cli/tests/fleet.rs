@@ -11,6 +11,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+mod link_hop;
 mod switches;
 mod two_queues;
 
@@ -305,12 +306,54 @@ fn who_delayed(dir: &Path) {
     let wait = hop["wait_ns"].as_u64().expect("it is a number");
     assert!(wait > 1_000_000 && bytes as f64 > 0.5 * wait as f64 * 2.5e-3, "{way}");
     let text = printed(dir, &format!("fleet why 'udp' {admin}").replace('\'', ""));
-    assert!(text.contains("the longest wait") && text.contains("10.9.0.1:9001 > 10.9.0.2:9 UDP"), "{text}");
+    assert!(text.contains("the longest wait") && text.contains("10.9.0.1:9001 > 10.9.0.2:9 udp"), "{text}");
+    asked_in_other_ways(dir, admin, &way);
     let members = printed(dir, &format!("fleet query --schema queued --select count --csv {admin}"));
     assert!(members.starts_with("count\n") && members != "count\n0\n", "{members}");
     let (status, report) = live.end();
     assert_eq!(status, Some(0), "{report}");
     assert_eq!(coordinator.end().0, Some(0));
+}
+
+/// The same packet by its digest, its flow and a moment, and all packets of the flow; and mistakes, each with what to do.
+fn asked_in_other_ways(dir: &Path, admin: &str, way: &serde_json::Value) {
+    let json = |arguments: &str| -> serde_json::Value {
+        let output = run(dir, arguments);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments}: {error}: {output:?}"))
+    };
+    let digest = way["digest"].as_str().expect("it has one");
+    for by_digest in [
+        json(&format!("fleet why --packet {digest} --json {admin}")),
+        json(&format!("why --packet {digest} --fleet localhost:7401 --json {admin}")),
+    ] {
+        assert_eq!((&by_digest["packet"], &by_digest["digest"]), (&way["packet"], &way["digest"]), "{by_digest}");
+    }
+    for command in ["fleet why", "why --fleet localhost:7401"] {
+        let waits = json(&format!("{command} --flow 10.9.0.1:9001 --json {admin}"));
+        let queue = &waits["queues"][0];
+        assert_eq!(waits["question"], "why 10.9.0.1:9001 > 10.9.0.2:9 udp waited", "{waits}");
+        assert!(
+            queue["packets"].as_u64() > Some(1) && queue["culprits"].as_array().is_some_and(|all| all.len() == 2),
+            "{waits}"
+        );
+        assert_eq!((&queue["host"], &waits["blamed"]), (&"router".into(), &0.into()), "{waits}");
+    }
+    let fails = |arguments: &str, words: &str| {
+        let output = run(dir, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments}: {said}");
+    };
+    fails(&format!("fleet why --packet 7 {admin}"), "--packet 7 is a number in a capture: name the file");
+    fails(&format!("fleet why --flow nobody {admin}"), "no flow has a name with 'nobody' in it");
+    fails(&format!("fleet why --at 1.2s {admin}"), "have no first packet in common: give a date");
+    fails(&format!("why --at 1.2s --fleet localhost:7401 {admin}"), "have no first packet in common: give a date");
+    fails(&format!("why x.pcap --at 2026-01-01 --fleet localhost:7401 {admin}"), "x.pcap only names a packet");
+    fails("why x.pcap --packet 1 --fleet localhost:7401", "--credentials");
+    fails("why --packet 1 --rate 1gbps", "FILE");
+    let health = json(&format!("fleet health --hosts --json {admin}"));
+    assert_eq!((&health["serves"], &health["name"]), (&true.into(), &"admin".into()), "{health}");
+    let elsewhere = format!("fleet health --within 1s --coordinator 127.0.0.1:9 {admin}");
+    fails(&elsewhere, "cannot connect to the coordinator at 127.0.0.1:9");
 }
 
 /// The agent has uploaded what it recorded, so the store has all records of the cut.

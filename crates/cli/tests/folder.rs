@@ -16,6 +16,25 @@ fn csv(log: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_folder_says_later_what_a_sample_left_out() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let recorded = printed(run("record --sample 1/4 --log", &[&log, &demo]), 0);
+    let count = |text: &str| {
+        let line = text.lines().find(|line| line.contains(" packets left out by --sample"))?;
+        line.split(" packets left out").next()?.split_whitespace().last().map(str::to_owned)
+    };
+    let left_out = count(&recorded).unwrap_or_else(|| panic!("{recorded}"));
+    let now = printed(run("query --select count", &[&log]), 0);
+    assert_eq!(count(&now).as_ref(), Some(&left_out), "{now}");
+    // Of another time, nothing was left out.
+    let before = printed(run("query --select count --from 2001-01-01 --to 2002-01-01", &[&log]), 0);
+    assert_eq!(count(&before), None, "{before}");
+    // The folder stays whole in the eyes of those that check it.
+    printed(run("log verify", &[&log]), 0);
+}
+
+#[test]
 fn short_recordings_are_joined_and_old_ones_are_removed() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));

@@ -11,9 +11,9 @@ use crate::identity::{
 };
 use crate::protocol::fleet_client::FleetClient;
 use crate::protocol::{
-    ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CutRequest, CutResponse, InviteRequest,
-    JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest, QueryResponse,
-    RemoveProgramRequest, RevokeRequest, RevokeResponse,
+    ActionsRequest, ActionsResponse, AddProgramRequest, Alert, AlertsRequest, CheckRequest, CheckResponse, CutRequest,
+    CutResponse, InviteRequest, JoinRequest, ListProgramsRequest, Member, MembersRequest, ProgramState, QueryRequest,
+    QueryResponse, RemoveProgramRequest, RevokeRequest, RevokeResponse,
 };
 use crate::transport::{ConnectError, Link, connect};
 use queuescope_wire::Nanos;
@@ -82,6 +82,14 @@ impl Client {
         let link = connect(coordinator, tls).await?;
         let calls = FleetClient::new(link.channel.clone()).max_decoding_message_size(ANSWER);
         Ok(Self { calls, link })
+    }
+
+    /// Whether the coordinator serves: its version and its protocol. Any role.
+    ///
+    /// # Errors
+    /// Fails if the coordinator refuses it.
+    pub async fn check(&mut self) -> Result<CheckResponse, ClientError> {
+        Ok(self.calls.check(CheckRequest {}).await.map_err(|status| failed(&self.link, status))?.into_inner())
     }
 
     /// All members. Role: reader.

@@ -7,29 +7,36 @@
 mod ask;
 mod clocks;
 mod culprits;
+mod find;
+mod flow;
+mod identity;
 mod order;
 mod show;
+mod show_waits;
 mod visit;
+mod waits;
+mod when;
 
 pub use clocks::{DRIFT_PPM, Offset, Passage, Passages};
 pub use culprits::{Culprit, CulpritKind, HopCulprits};
+pub use identity::{CaptureError, PacketDigest, PacketIdentity};
 pub use order::Gap;
 pub use show::write_journey;
+pub use show_waits::write_waits;
 pub use visit::VisitedQueue;
+pub use waits::{LongestWait, QueueWaits, Waits, WaitsRequest, waits};
+pub use when::{WhenAsked, WhenError};
 
 use crate::answer::{AskError, IpcLimits, RowsError};
 use crate::protocol::{Member, QueryRequest, QueryResponse};
 pub(crate) use ask::why_missing;
 use ask::{Asking, Question};
 use order::in_order;
-use queuescope_log::{Group, Number, Schema};
+use queuescope_log::Schema;
 use queuescope_wire::{ByteCount, Nanos};
-use std::collections::BTreeSet;
 pub(crate) use visit::IDENTITY;
 use visit::{VISIT, Visit, identity_expression, packet_text, visits_of};
 
-/// Packets with long waits of each host from which the worst is chosen.
-const WORST: u64 = 100;
 /// The most visits of one packet to a host's queues: more are other packets that look the same.
 const VISITS: u64 = 100;
 /// The longest time, in nanoseconds, between the departures of a packet from two queues.
@@ -40,7 +47,9 @@ const LIMITS: IpcLimits = IpcLimits { bytes: 1 << 28, rows: 1 << 20 };
 /// Which packet's way is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct JourneyRequest {
-    /// Which packets: of those that match, the one that waited longest in one queue.
+    /// Which packet.
+    pub packet: PacketChoice,
+    /// Only packets that match this expression.
     pub expression: String,
     /// Only packets that left a queue from this time on, in nanoseconds since 1970,
     pub from: Option<u64>,
@@ -52,11 +61,32 @@ pub struct JourneyRequest {
     pub within: Nanos,
 }
 
+/// How a packet is chosen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum PacketChoice {
+    /// The one that waited longest in one queue.
+    #[default]
+    LongestWait,
+    /// The one with this identity.
+    Identity(PacketIdentity),
+    /// The one with this digest.
+    Digest(PacketDigest),
+    /// The one of this flow that was in a queue at this time, or else the next of it that left one. The flow has its name or a part of it; the time is by the clock of each host.
+    OfFlow {
+        /// The flow.
+        flow: String,
+        /// The time, since 1970.
+        at: Nanos,
+    },
+}
+
 /// The way of a packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journey {
     /// The packet, as text: `src_ip 10.0.0.1, ...`.
     pub packet: String,
+    /// Its digest.
+    pub digest: PacketDigest,
     /// Its visits to queues, in order.
     pub hops: Vec<JourneyHop>,
     /// What is known of the time between each hop and the next.
@@ -65,6 +95,8 @@ pub struct Journey {
     pub blamed: usize,
     /// What is missing: hosts that did not answer, and why.
     pub missing: Vec<String>,
+    /// What hosts left out of their records, in the times that were asked about.
+    pub notes: Vec<String>,
     /// Further visits of packets that look the same, which were left out.
     pub alike: u64,
 }
@@ -114,56 +146,85 @@ pub enum JourneyError<E> {
     /// No host records a queue.
     #[error(
         "no host records what a queue does to its packets: queuescope live IFACE --log DIR --credentials DIR does, and so does queuescope agent with \
-         reports of switches (--int)"
+         reports of switches (--int) or a table of departures (--departures)"
     )]
     NoQueues,
     /// No packet matches.
-    #[error("no packet in a queue matches{}", missing_text(.missing))]
+    #[error("no packet in a queue {what}{}", reach_text(.reach, .missing))]
     NotFound {
+        /// What was looked for: `matches`, `has the digest ...`.
+        what: String,
+        /// What each host has records of.
+        reach: Vec<String>,
         /// Hosts that did not answer, and why.
         missing: Vec<String>,
     },
+    /// No flow has the text in its name.
+    #[error(
+        "no flow has a name with '{text}' in it{}; names are as analyze prints them: 10.0.0.1:443 > 10.0.0.2:50010 tcp",
+        if *is_searched { "" } else { " among the flows with most packets: there are too many, so give the whole name, or a shorter time" }
+    )]
+    NoFlow {
+        /// The text.
+        text: String,
+        /// Whether all flows were searched.
+        is_searched: bool,
+    },
+    /// Several flows have the text in their names.
+    #[error("{flows} flows have '{text}' in their names; name one:\n  {}{}", some.join("\n  "), if *flows > some.len() { "\n  ..." } else { "" })]
+    SeveralFlows {
+        /// The text.
+        text: String,
+        /// Their number.
+        flows: usize,
+        /// The names of some.
+        some: Vec<String>,
+    },
+    /// Too many packets to look for a digest among.
+    #[error(
+        "no packet among those that were compared has the digest {digest}, and {} have more packets than can be compared: give a shorter time with --from and --to",
+        hosts.join(", ")
+    )]
+    TooMany {
+        /// The digest.
+        digest: PacketDigest,
+        /// Hosts with more packets.
+        hosts: Vec<String>,
+    },
+    /// Packets wait for a range of time.
+    #[error("packets wait for a range of time, and {} is a moment: write --at FROM..TO", queuescope_log::date_text(*at))]
+    Moment {
+        /// The moment.
+        at: Nanos,
+    },
 }
 
-fn missing_text(missing: &[String]) -> String {
-    if missing.is_empty() { String::new() } else { format!("; without {}", missing.join(", ")) }
+fn reach_text(reach: &[String], missing: &[String]) -> String {
+    let mut text = String::new();
+    if !reach.is_empty() {
+        text += &format!("; there are records of queues of {}", reach.join(", "));
+    }
+    if !missing.is_empty() {
+        text += &format!("; without {}", missing.join(", "));
+    }
+    text
 }
 
-/// Finds the way of the packet that waited longest, among those that match. `members` are all hosts; `ask` puts a question to the coordinator.
+/// Finds the way of a packet. `members` are all hosts; `ask` puts a question to the coordinator.
 ///
 /// # Errors
-/// Fails if no host records a queue, if no packet matches, or if a call fails.
+/// Fails if no host records a queue, if there is no such packet, or if a call fails.
 pub async fn journey<E>(
     request: &JourneyRequest,
     members: &[Member],
     mut ask: impl AsyncFnMut(QueryRequest) -> Result<QueryResponse, E>,
 ) -> Result<Journey, JourneyError<E>> {
-    let hosts: Vec<_> = members.iter().filter(|member| member.schema == Schema::queued().name()).collect();
+    let hosts = with_queues(members);
     if hosts.is_empty() {
         return Err(JourneyError::NoQueues);
     }
-    let mut asking = Asking { request, missing: BTreeSet::new() };
-    // The longest wait of a matching packet in any queue.
-    let mut worst: Option<(Number, Group)> = None;
-    for host in &hosts {
-        let question = Question {
-            expression: request.expression.clone(),
-            select: "max(delay)".to_owned(),
-            group: IDENTITY.join(","),
-            top: WORST,
-            span: (request.from, request.to),
-        };
-        let rows = asking.rows(&host.name, question, &mut ask).await?;
-        for (keys, values) in rows.groups {
-            let wait = values.first().copied().unwrap_or(Number::Unsigned(0));
-            if worst.as_ref().is_none_or(|(longest, _)| wait.compare(*longest).is_gt()) {
-                worst = Some((wait, (keys, values)));
-            }
-        }
-    }
-    let Some((_, (identity, _))) = worst else {
-        return Err(JourneyError::NotFound { missing: asking.missing.into_iter().collect() });
-    };
+    let mut asking = Asking { flows: request.flows, within: request.within, ..Asking::default() };
+    let identity = asking.find(&hosts, request, &mut ask).await?;
     let (mut hops, mut alike) = (Vec::new(), 0);
     for host in &hosts {
         let question = Question {
@@ -175,20 +236,27 @@ pub async fn journey<E>(
             // It may have left other queues earlier or later than the one that was found.
             span: (request.from.map(|from| from.saturating_sub(APART)), request.to.map(|to| to.saturating_add(APART))),
         };
-        let visits = asking.rows(&host.name, question, &mut ask).await?;
+        let visits = asking.rows(host, question, &mut ask).await?;
         let (of_host, others) = visits_of(&visits.groups);
         alike += others + visits.left_out;
         for visit in of_host {
-            let culprits = asking.culprits(&host.name, &visit, &mut ask).await?;
-            hops.push(hop(&host.name, &visit, culprits));
+            let culprits = asking.culprits(host, &visit, &mut ask).await?;
+            hops.push(hop(host, &visit, culprits));
         }
     }
     let passages = asking.passages(&identity, &hops, &mut ask).await?;
     let (hops, gaps) = in_order(hops, &passages);
     let blamed = (0..hops.len()).max_by_key(|at| (hops[*at].wait(), usize::MAX - at));
-    let missing: Vec<_> = asking.missing.into_iter().collect();
-    let Some(blamed) = blamed else { return Err(JourneyError::NotFound { missing }) };
-    Ok(Journey { packet: packet_text(&identity), hops, gaps, blamed, missing, alike })
+    let Some(blamed) = blamed else { return Err(asking.not_found(&hosts, request, &mut ask).await?) };
+    let (notes, missing) = (asking.notes(), asking.missing.into_iter().collect());
+    let (packet, digest) = (packet_text(&identity), PacketDigest::of(&identity));
+    Ok(Journey { packet, digest, hops, gaps, blamed, missing, notes, alike })
+}
+
+/// The hosts that record queues.
+fn with_queues(members: &[Member]) -> Vec<&str> {
+    let of_queues = members.iter().filter(|member| member.schema == Schema::queued().name());
+    of_queues.map(|member| member.name.as_str()).collect()
 }
 
 fn hop(member: &str, visit: &Visit, culprits: HopCulprits) -> JourneyHop {

@@ -1,6 +1,7 @@
 //! TLS connections under gRPC.
 
 mod client;
+mod first_byte;
 mod server;
 
 pub use client::{ConnectError, Link, connect};

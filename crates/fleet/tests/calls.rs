@@ -1,6 +1,7 @@
 //! Agents, a coordinator and its users over real connections on loopback.
 
 mod folders;
+mod health;
 mod home;
 mod measures;
 mod programs;

@@ -3,6 +3,8 @@
 
 mod clocks;
 mod culprits;
+mod packets;
+mod waits;
 
 use crate::programs::seeds;
 use crate::programs::simulated::{PATIENCE, attach, coordinator};

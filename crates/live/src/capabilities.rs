@@ -44,7 +44,14 @@ pub enum RestrainError {
     SetId,
     /// The kernel refused.
     #[error("cannot give up capabilities: {0}")]
-    System(#[from] io::Error),
+    System(io::Error),
+}
+
+impl From<io::Error> for RestrainError {
+    /// Its text has the cause, so it must not be a source as well.
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
 }
 
 /// Gives up every capability that opens files of other users or that queuescope does not use. The others are no longer

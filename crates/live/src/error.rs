@@ -46,7 +46,7 @@ pub enum ProbeError {
     },
     /// The action is impossible in the kernel.
     #[error("act on flows: {0}")]
-    Acting(#[from] ActingError),
+    Acting(ActingError),
     /// The caller stopped the attachment.
     #[error("attach to the interface: stopped before it was attached")]
     Stopped,
@@ -58,6 +58,13 @@ pub enum ProbeError {
         /// The reason.
         why: io::Error,
     },
+}
+
+impl From<ActingError> for ProbeError {
+    /// Its text has the cause, so it must not be a source as well.
+    fn from(error: ActingError) -> Self {
+        Self::Acting(error)
+    }
 }
 
 impl ProbeError {

@@ -79,6 +79,7 @@ impl<W: PacketWatcher, S: Session<W>> WatchedLink<W, S> {
 impl<W: PacketWatcher, S: Session<W>> Watcher for WatchedLink<W, S> {
     fn begins(&mut self, origin: Nanos) {
         self.origin = Nanos(origin.0.saturating_add(to_epoch()));
+        self.meters.first.watcher().starts_at(self.origin);
         self.shown.iter_mut().for_each(|shown| shown.begins(origin));
     }
 
@@ -119,7 +120,9 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for WatchedLink<W, S> {
 
     fn look(&mut self, now: Nanos) -> RunState {
         if self.failure.is_none() {
-            self.failure = self.meters.check().err().map(S::Error::from);
+            // Readers of what is recorded follow it.
+            let written = self.meters.check().and_then(|()| self.meters.first.watcher().hand_over());
+            self.failure = written.err().map(S::Error::from);
         }
         let unwritten = self.session.unwritten(self.meters.first.watcher());
         match &mut self.shown {

@@ -24,6 +24,7 @@ use queuescope_live::{Counters, Headers, Probe, ProbeParams, Slice, now};
 use queuescope_report::model::Report;
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Nanos = Nanos(250_000_000);
 /// The minimum time between two readings of the kernel's counters. It limits how precisely drops are assigned to bursts.
 const COUNT: Nanos = Nanos(20_000_000);
+/// The longest time for which a packet waits in a queue or comes from the kernel, as far as counts of missing packets take that into account.
+const SETTLED: Nanos = Nanos(10_000_000_000);
 /// The maximum number of keys per update.
 const KEYS: usize = 64;
 /// A burst has ended after this time and tau without a packet; the margin covers delays of the kernel.
@@ -61,6 +64,8 @@ pub struct Watch<W: Watcher, R: Reporter<W>> {
     /// The metrics server.
     metrics: Option<Metrics>,
     stopped: Stopped,
+    /// The last counts of packets that were not seen to leave, and of those that left and were not handed over.
+    unseen: VecDeque<(u64, u64)>,
 }
 
 impl Attached {
@@ -130,7 +135,8 @@ impl Attached {
         let view = options.is_drawn.then(view);
         let screen = options.is_drawn.then(Screen::new).transpose().map_err(WatchError::from)?;
         let stopped = Stopped::default();
-        Ok(Watch { probe, state, analysis, reporter, stop, view, screen, metrics, stopped })
+        let unseen = VecDeque::new();
+        Ok(Watch { probe, state, analysis, reporter, stop, view, screen, metrics, stopped, unseen })
     }
 }
 
@@ -229,6 +235,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
             deepest.packets = deepest.packets.max(u64::from(slice.length_max));
             deepest.bytes = deepest.bytes.max(ByteCount(u64::from(slice.backlog_max)));
         }
+        self.note_missing();
         let unwritten = self.reporter.unwritten(self.analysis.watcher());
         if let Some(view) = &mut self.view {
             view.slices(&slices);
@@ -249,6 +256,24 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
             self.stopped.report_new(stopped, |text| self.reporter.stopped(text));
         }
         Ok(())
+    }
+
+    /// Reports what is missing from the packets that were handed over. Packets in the queue, or on their way from the kernel, are not: of the counts within the longest wait, the
+    /// lowest has none of them.
+    fn note_missing(&mut self) {
+        if self.state.ended.is_some() {
+            // The queue is not watched any more: what is in it was never going to be seen.
+            self.unseen.clear();
+        }
+        self.unseen.push_back((self.state.counters.unseen(), self.state.not_handed_over()));
+        let looks = (SETTLED.0 / LOOK.0) as usize;
+        let excess = self.unseen.len().saturating_sub(looks);
+        self.unseen.drain(..excess);
+        let is_settled = self.unseen.len() == looks || self.state.ended.is_some();
+        let least = |of: fn(&(u64, u64)) -> u64| self.unseen.iter().map(of).min().filter(|_| is_settled).unwrap_or(0);
+        let (missing, shed) = self.state.missing(least(|counts| counts.0), least(|counts| counts.1));
+        let at = Nanos(now().0.saturating_add(self.state.feed.to_epoch));
+        self.reporter.left_out(self.analysis.watcher(), at, SETTLED, &missing, shed);
     }
 
     /// Renews P4air, and reports its changes.

@@ -26,6 +26,8 @@ pub struct Headers {
     parser: Parser,
     sampling: Option<Sampling>,
     unsampled: u64,
+    /// The times of the first and the last frame that the sample left out.
+    unsampled_span: Option<(Nanos, Nanos)>,
     /// Which frames are looked at, if not all, and the number of the others.
     shedding: Option<Sampling>,
     shed: u64,
@@ -57,6 +59,7 @@ impl Headers {
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
             sampling: sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?,
             unsampled: 0,
+            unsampled_span: None,
             shedding: None,
             shed: 0,
             frames: Frames::default(),
@@ -87,6 +90,9 @@ impl Headers {
             folder.recording.push(self.frames.fill(frame, time, &parsed))?;
         } else {
             self.unsampled += 1;
+            let at = time.unwrap_or_default();
+            let (first, last) = self.unsampled_span.unwrap_or((at, at));
+            self.unsampled_span = Some((first.min(at), last.max(at)));
         }
         Ok(true)
     }
@@ -122,6 +128,7 @@ impl Headers {
             }
             if arriving.may_wait() {
                 folder.flush()?;
+                self.note_unsampled(folder);
             }
             let frame = match arriving.reader.next_record() {
                 Ok(Some(frame)) => frame,
@@ -132,7 +139,16 @@ impl Headers {
             self.keep(&frame, folder)?;
         };
         progress(arriving.reader.input_read(), read);
+        self.note_unsampled(folder);
         Ok(damage)
+    }
+
+    /// Notes in the folder what the sample left out, in the times of these frames.
+    fn note_unsampled(&self, folder: &IntoFolder<'_>) {
+        if let Some((first, last)) = self.unsampled_span {
+            folder.recording.left_out_from(first);
+            folder.left_out(last, &self.sampled_out().collect::<Vec<_>>());
+        }
     }
 
     /// Whether a frame matches the expression. Without an expression this costs nothing.
@@ -151,9 +167,14 @@ impl Headers {
 
     /// Packets left out by the sample, and unusual headers.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
+        self.sampled_out().chain(parser_notes(&self.parser))
+    }
+
+    /// Packets left out by the sample, and because there was no time.
+    pub fn sampled_out(&self) -> impl Iterator<Item = Skipped> + use<> {
         let unsampled = noted("not_sampled", self.unsampled, "packets left out by --sample");
         let shed = noted("shed", self.shed, "packets left out because they took more time than --cpu allows");
-        unsampled.into_iter().chain(shed).chain(parser_notes(&self.parser))
+        unsampled.into_iter().chain(shed)
     }
 }
 
@@ -188,6 +209,11 @@ impl IntoFolder<'_> {
             self.alarms = None;
         }
         Ok(())
+    }
+
+    /// Notes what has been left out so far: see [`Recording::left_out`](crate::Recording::left_out).
+    pub fn left_out(&self, now: Nanos, totals: &[Skipped]) {
+        self.recording.left_out(now, Nanos::ZERO, totals);
     }
 
     /// Whether there are triggers to look at, or some may be installed.

@@ -152,6 +152,12 @@ impl HopLog {
         self.log.unwritten()
     }
 
+    /// Notes in the folder what has been left out so far. Call this now and then.
+    pub fn note_left_out(&self, now: Nanos) {
+        let totals: Vec<_> = self.counts().notes().collect();
+        self.log.left_out(now, Nanos::ZERO, &totals);
+    }
+
     /// Writes the records so far. Call this when the next report may take a while.
     ///
     /// # Errors

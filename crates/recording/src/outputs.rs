@@ -58,6 +58,13 @@ impl Outputs {
         self
     }
 
+    /// Notes what has been left out so far, for later questions about the log: see [`Recording::left_out`](crate::Recording::left_out).
+    pub fn left_out(&self, now: Nanos, slack: Nanos, totals: &[Skipped]) {
+        if let Some(log) = &self.log {
+            log.left_out(now, slack, totals);
+        }
+    }
+
     /// What could not be written so far, for each output.
     pub fn unwritten(&mut self) -> Vec<Unwritten> {
         let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());
@@ -200,6 +207,12 @@ impl Watcher for Outputs {
             annotator.read(record, time, packets).map_err(Error::write(path))?;
         }
         self.check()
+    }
+
+    fn starts_at(&mut self, origin: Nanos) {
+        if let Some(log) = &mut self.log {
+            log.shift_times(origin.0);
+        }
     }
 
     fn hand_over(&mut self) -> Result<(), Error> {

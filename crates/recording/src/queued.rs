@@ -12,6 +12,7 @@ use queuescope_ingest::records::Frames;
 use queuescope_log::{packet, queued};
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped};
+use queuescope_report::model::Skipped;
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 use std::collections::VecDeque;
@@ -91,6 +92,11 @@ impl QueuedLog {
     /// Packets that could not be kept so far, once there is an error.
     pub fn unwritten(&self) -> Option<Unwritten> {
         self.recording.unwritten()
+    }
+
+    /// Notes what has been left out so far: see [`Recording::left_out`].
+    pub fn left_out(&self, now: Nanos, slack: Nanos, totals: &[Skipped]) {
+        self.recording.left_out(now, slack, totals);
     }
 
     /// Writes the records so far. Call this when the next packet may take a while.
@@ -212,6 +218,13 @@ impl PendingPackets {
     /// Packets that could not be kept so far, once there is an error.
     pub fn unwritten(&self) -> Option<Unwritten> {
         self.log.unwritten()
+    }
+
+    /// Notes what has been left out so far, and packets whose headers were not read: see [`Recording::left_out`].
+    pub fn left_out(&self, now: Nanos, slack: Nanos, totals: &[Skipped]) {
+        let headless = noted("not_recorded", self.headless, HEADLESS);
+        let all: Vec<_> = totals.iter().cloned().chain(headless).collect();
+        self.log.left_out(now, slack, &all);
     }
 
     /// Writes the known outcomes to the folder. Call this when the next packet may take a while.

@@ -6,16 +6,21 @@ use crate::folder::check_folder;
 use crate::keep_options::KeepOptions;
 use crate::spool::Unwritten;
 use queuescope_archive::{
-    Damage, Durability, FinishError, Finished, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
+    Damage, Durability, FinishError, Finished, LeftOutFile, Part, RecordError, Recorder, RecorderOptions, Recovery,
+    VOLUME_RECORDS,
 };
 use queuescope_ingest::notes::noted;
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
+use queuescope_wire::Nanos;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What was left out before the first note of it came in this time before.
+const FIRST: Nanos = Nanos(1_000_000_000);
 
 /// Records that are appended at once.
 const BATCH: usize = 256;
@@ -26,6 +31,18 @@ pub struct Recording {
     is_synced: bool,
     recovery: Recovery,
     batch: Batch,
+    /// What is left out; none until something may be, or if its file cannot be written.
+    left_out: RefCell<LeftOutState>,
+}
+
+/// The file of what a recording leaves out.
+#[derive(Debug, Default)]
+enum LeftOutState {
+    #[default]
+    Unopened,
+    Open(LeftOutFile),
+    /// It cannot be written, which was noted.
+    Failed,
 }
 
 /// Receives notes for the user while packets are recorded, one per call.
@@ -131,7 +148,7 @@ impl Recording {
         let (came, goes_on, failed) = (Cell::new(0), Cell::new(false), RefCell::new(None));
         let notes = RefCell::new(notes);
         let batch = Batch { path, recorder, records, full, refused, notes, troubled, came, goes_on, failed };
-        Ok(Self { is_synced, recovery, batch })
+        Ok(Self { is_synced, recovery, batch, left_out: RefCell::default() })
     }
 
     /// The folder.
@@ -152,6 +169,52 @@ impl Recording {
     /// The recorder, for readers in other threads. [`finish`](Self::finish) fails while one of these is left.
     pub fn shared_recorder(&self) -> Arc<Recorder> {
         Arc::clone(&self.batch.recorder)
+    }
+
+    /// Notes what has been left out so far, by reason: the folder keeps how much it was in which time, so that answers about that time say so. Call this now and then, with
+    /// totals since the recording began. What is new was left out since the last call, or up to `slack` before it. An error is a note.
+    pub fn left_out(&self, now: Nanos, slack: Nanos, totals: &[Skipped]) {
+        self.left_out_from(now.saturating_sub(FIRST));
+        let mut state = self.left_out.borrow_mut();
+        let LeftOutState::Open(file) = &mut *state else { return };
+        let totals: Vec<_> =
+            totals.iter().map(|total| (total.reason.as_str(), total.count, total.meaning.as_str())).collect();
+        if let Err(why) = file.note(now.0, slack.0, &totals) {
+            *state = LeftOutState::Failed;
+            self.unnoted(&why);
+        }
+    }
+
+    /// What is left out from now on is left out from this time on. Only the first call has an effect, if nothing was left out before.
+    pub fn left_out_from(&self, first: Nanos) {
+        let mut state = self.left_out.borrow_mut();
+        if !matches!(*state, LeftOutState::Unopened) {
+            return;
+        }
+        let path = self.recorder().moved_to().unwrap_or_else(|| self.path().to_owned());
+        match LeftOutFile::in_folder(&path, first.0) {
+            Ok(file) => *state = LeftOutState::Open(file),
+            Err(why) => {
+                *state = LeftOutState::Failed;
+                self.unnoted(&why);
+            }
+        }
+    }
+
+    /// Writes what was left out since the last line.
+    fn end_left_out(&self) {
+        if let LeftOutState::Open(file) = &mut *self.left_out.borrow_mut()
+            && let Err(why) = file.end()
+        {
+            self.unnoted(&why);
+        }
+    }
+
+    fn unnoted(&self, why: &std::io::Error) {
+        let path = self.path().display();
+        self.batch.notes.borrow_mut()(&format!(
+            "cannot note in {path} what is left out: {why}; later answers about this time do not say so"
+        ));
     }
 
     /// From now on, records that cannot be kept are counted, and are not an error: a measurement cannot be repeated.
@@ -197,6 +260,7 @@ impl Recording {
     /// # Errors
     /// Fails if not all records are kept.
     pub fn finish(self) -> Result<Recorded, Error> {
+        self.end_left_out();
         self.flush()?;
         let Self { recovery, batch, .. } = self;
         let (path, refused, recorder) = (batch.path.clone(), batch.refused.get(), Arc::clone(&batch.recorder));

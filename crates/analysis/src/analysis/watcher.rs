@@ -37,6 +37,8 @@ pub trait Watcher {
     /// The id of a flow of the first granularity is freed, and may be assigned to another flow.
     fn forget(&mut self, flow: FlowId);
 
+    /// Times of departures count from this time since the Unix epoch. Called before the first packet, where that becomes known only then.
+    fn starts_at(&mut self, _origin: Nanos) {}
     /// A packet with these headers is about to leave or be dropped. Called where there are no frames.
     fn came(&mut self, _packet: PacketId, _headers: [u8; packet::SIZE]) {}
     /// A frame of a capture was read, which becomes `packets`; the range is empty if the frame is left out. Called only if

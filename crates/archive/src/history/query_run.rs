@@ -73,7 +73,7 @@ impl<'a> QueryRun<'a> {
             chooser: is_limited.then(|| Chooser::new(&ask, &[], schema)).flatten(),
             filter: Filter::new(ask.expression, schema),
             time: ask.has_times().then(|| schema.time()).flatten().map(|time| schema.reader(time)),
-            sources: Sources::default(),
+            sources: history.no_sources(ask),
             at: 0,
             read: 0,
             until: u64::MAX,

@@ -180,6 +180,7 @@ impl HopSink<'_> {
         self.hops.hand_over()?;
         self.shed.store(self.hops.counts().shed(), Ordering::Relaxed);
         self.left_out.set(self.hops.counts().notes());
+        self.hops.note_left_out(clock()?);
         self.stopped.report_new(self.hops.unwritten().iter().map(Unwritten::news), note);
         Ok(())
     }

@@ -79,7 +79,7 @@ pub struct Agent {
     /// Instead of an interface, answer about a folder that another process records to, such as capture --log or live --log. It is only read: the agent forwards the alerts of
     /// that process, has no part in cuts, and installs no definitions of control programs. That process decides how packets are kept, so --memory, --index and similar options
     /// are given to it. Answers state how many packets
-    /// the folder's disk lost, but not what that process left out by a sample or a limit (--sample, --cpu), which is not stored
+    /// the folder's disk lost, and what that process left out in the time of the question
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["log", "int", "int_capture", "departures"])]
     pub folder: Option<PathBuf>,
 

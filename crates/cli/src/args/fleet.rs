@@ -1,8 +1,10 @@
 //! Arguments of `coordinator` and `fleet`.
 
+use super::{PacketName, packet_name};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use queuescope_fleet::coordinator::SinkAddress;
 use queuescope_fleet::identity::MemberName;
+use queuescope_fleet::journey::WhenAsked;
 use queuescope_log::parse_date;
 use queuescope_monitor::Listen;
 use queuescope_wire::Nanos;
@@ -27,7 +29,8 @@ pub struct CoordinatorInit {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// A DNS name or an IP address at which the coordinator is reached; localhost and loopback addresses are always added
+    /// A DNS name or an IP address at which the coordinator is reached; may be repeated. localhost and loopback addresses are always added. A connection to any other name is
+    /// refused, so name all of them
     #[arg(long, value_name = "NAME", required = true)]
     pub name: Vec<String>,
 }
@@ -104,6 +107,10 @@ pub enum Fleet {
     Revoke(FleetRevoke),
     /// List the members, their states, and what they have recorded.
     Members(FleetMembers),
+    /// Check whether the coordinator serves, and accepts this certificate; for scripts and monitoring.
+    ///
+    /// Any role may. The same check is the call Check of the standard service grpc.health.v1.Health, for programs that know it; it needs a client certificate, too.
+    Health(FleetHealth),
     /// Take an atomic snapshot of the logs of all hosts: a cut.
     ///
     /// If one record was visible before another was written, on whatever hosts, a cut that has the second has the first.
@@ -122,7 +129,7 @@ pub enum Fleet {
     Query(FleetQuery),
     /// Show the way of a packet through the queues of all hosts and switches: how long it waited in each, and which flows made it wait.
     ///
-    /// Of the packets that match, it is the one that waited longest in one queue. It asks the members that record queues: live --log --credentials, and agent
+    /// Of the packets that match, it is the one that waited longest in one queue, unless --packet gives one. With --flow or --at, the answer is about all packets of a flow or a time, queue by queue. It asks the members that record queues: live --log --credentials, and agent
     /// with --int, --int-capture or --departures.
     Why(FleetWhy),
     /// Print the alerts of all hosts, a line of JSON each.
@@ -320,6 +327,30 @@ pub struct FleetMembers {
     pub access: FleetAccess,
 }
 
+/// Arguments of `fleet health`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 if the coordinator serves; 1 if it does, and with --hosts a host is not here, sheds packets or cannot answer; 2 if it cannot be reached or refuses the certificate.\n\n\
+                        Example: queuescope fleet health --hosts --within 2s --credentials me || alert"
+)]
+pub struct FleetHealth {
+    /// Also check that all hosts are here. This needs the role reader
+    #[arg(long)]
+    pub hosts: bool,
+
+    /// How long to wait for the answer
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub within: Nanos,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// The coordinator.
+    #[command(flatten)]
+    pub access: FleetAccess,
+}
+
 /// Arguments of `fleet actions`.
 #[derive(Debug, Args)]
 pub struct FleetActions {
@@ -475,12 +506,32 @@ pub struct FleetQuery {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 if all hosts answered fully; 1 if a part is missing (which is printed); 2 if there is no packet.\n\n\
-                        Example: queuescope fleet why 'src_ip == 10.0.0.4 and tcp' --from 2026-11-27T12:00:00Z --credentials me"
+                        Examples: queuescope fleet why 'src_ip == 10.0.0.4 and tcp' --from 2026-11-27T12:00:00Z --credentials me\n          \
+                        queuescope fleet why --packet 4711 --capture trace.pcap --credentials me\n          \
+                        queuescope fleet why --flow '10.0.0.4:443 > 10.0.0.9:50010 tcp' --at 2026-11-27T12:00:00Z..2026-11-27T12:00:01Z --credentials me"
 )]
 pub struct FleetWhy {
     /// Which packets: an expression as for queuescope query, or all
     #[arg(value_name = "EXPRESSION")]
     pub expression: Option<String>,
+
+    /// The way of this packet: its number in the file of --capture, counted from 1; or without --capture the digest that an earlier answer printed
+    #[arg(long, value_name = "NUMBER|DIGEST", value_parser = packet_name, conflicts_with_all = ["at", "flow", "expression"])]
+    pub packet: Option<PacketName>,
+
+    /// The capture that has the packet: pcap or pcapng, plain or compressed; - is standard input. Hosts are asked about the minute before and after the packet's time,
+    /// unless --from or --to is given
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "packet")]
+    pub capture: Option<PathBuf>,
+
+    /// Why the packets of this flow waited, in each queue: its name as analyze prints it, or a part that occurs in no other name. With a moment in --at, the way of its packet
+    /// that was in a queue then, or of the next one
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+
+    /// A moment, as a date: which flows were in each queue then. Or a range of dates, FROM..TO: why packets waited in each queue. By the clock of each host; how far it is off is printed
+    #[arg(long, value_name = "DATE|FROM..TO", conflicts_with_all = ["from", "to"])]
+    pub at: Option<WhenAsked>,
 
     /// Only packets that left a queue from this time on: a date such as 2026-11-27T12:00:00Z
     #[arg(long, value_name = "DATE", value_parser = date)]

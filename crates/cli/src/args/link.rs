@@ -21,7 +21,8 @@ use std::path::PathBuf;
                         Examples: queuescope link --rate 50mbit --delay 5ms --aqm pie -- iperf3 -c 100.64.0.1\n          \
                         queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh\n          \
                         queuescope link scenarios/codel.toml --set duration=10s\n          \
-                        queuescope link --between eth1 eth2 --rate 50mbit --limit 24packets --aqm abc,strips=false"
+                        queuescope link --between eth1 eth2 --rate 50mbit --limit 24packets --aqm abc,strips=false\n          \
+                        queuescope link --between eth1 eth2 --rate 50mbit --log /var/log/queuescope-link --credentials /etc/queuescope/link"
 )]
 pub struct Link {
     /// Scenario file (TOML) to run in place of a command: real senders and receivers over the network that it describes,
@@ -113,6 +114,10 @@ pub struct Link {
     /// The folder for single packets.
     #[command(flatten)]
     pub queued: Queued,
+    /// The coordinator of a fleet, which gets answers about the folder.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub fleet: super::fleet::OptionalAccess,
 }
 
 impl Link {

@@ -16,7 +16,7 @@ use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Where departures come from: a capture that is sent through a queue, or a table.
@@ -27,8 +27,8 @@ use std::str::FromStr;
 #[command(mut_arg("map", |arg| arg.conflicts_with("rate")), mut_arg("time_unit", |arg| arg.conflicts_with("rate")))]
 pub struct Input {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
 
     /// Rate at which the link drains the queue, such as 10gbps, 1.5Mbit/s or 64000bps
     #[arg(short, long, required_unless_present = "departures", allow_hyphen_values = true)]
@@ -46,6 +46,13 @@ pub struct Input {
     /// A table in place of a capture.
     #[command(flatten)]
     pub table: Table,
+}
+
+impl Input {
+    /// The file. The arguments have one, unless the question goes to a fleet.
+    pub fn path(&self) -> &Path {
+        self.file.as_deref().unwrap_or(Path::new(""))
+    }
 }
 
 /// How packets come to the queue, and what it holds.

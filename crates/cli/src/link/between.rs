@@ -30,6 +30,9 @@ pub fn run(args: &Link, names: [&str; 2]) -> Result<Outcome> {
     let ends = LinkEnds::between(names, link.border().as_ref())?;
     let stop = stop(args)?;
     let log = queued::open(&args.queued)?;
+    #[cfg(feature = "fleet")]
+    let mut host =
+        crate::fleet::QueueHost::begin(&args.fleet, &args.queued, log.as_ref(), format!("link {name}"), &stop)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let (simulation, links) = link.network();
@@ -42,8 +45,14 @@ pub fn run(args: &Link, names: [&str; 2]) -> Result<Outcome> {
     let end = args.duration.unwrap_or(Nanos::MAX);
     let has_ended = |now, is_over| Ok(stop.is_requested() || is_over || now >= end);
     let mut watched = WatchedLink::new(meters, view, CommandSession(has_ended));
-    let ran = link.carry(&ends, &stop, &mut watched)?;
+    let ran = link.carry(&ends, &stop, &mut watched);
+    #[cfg(feature = "fleet")]
+    host.end();
+    let ran = ran?;
     let ran = ScenarioRun { about: About { name, meter, ..ran.about }, ..ran };
     let (report, written) = report(watched.finish()?, &metering_options, ran, Vec::new())?;
-    views.write(report, &written.ended_by(Some(&stop)))
+    let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
+    #[cfg(feature = "fleet")]
+    host.check()?;
+    Ok(outcome)
 }

@@ -27,6 +27,9 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let link = CommandLink::new(&args.options()).map_err(link_error)?;
     let stop = stop(args)?;
     let log = queued::open(&args.queued)?;
+    #[cfg(feature = "fleet")]
+    let mut host =
+        crate::fleet::QueueHost::begin(&args.fleet, &args.queued, log.as_ref(), format!("link of {name}"), &stop)?;
     let views = Views::aside(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let (simulation, links) = link.network();
@@ -43,7 +46,10 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let view = begin_view(args, &format!("{meter}: {name}"), &stop)?;
     let has_ended = |now, is_over| Ok(program.has_ended(now, stop.is_requested(), is_over)?);
     let mut watched = WatchedLink::new(meters, view, CommandSession(has_ended));
-    let ran = link.carry(&ends, &stop, &mut watched)?;
+    let ran = link.carry(&ends, &stop, &mut watched);
+    #[cfg(feature = "fleet")]
+    host.end();
+    let ran = ran?;
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {
         printed.rewind().context("cannot read what the command printed")?;
@@ -52,6 +58,8 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let ran = ScenarioRun { about: About { name, meter, ..ran.about }, ..ran };
     let (report, written) = report(meters, &metering_options, ran, Vec::new())?;
     let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
+    #[cfg(feature = "fleet")]
+    host.check()?;
     Ok(match program.code() {
         // An error status of the command takes precedence.
         0 if outcome != Outcome::Complete => outcome,

@@ -33,6 +33,14 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let (files, skipped) = file.files(files_of(&scenario))?;
     let stop = stop(args)?;
     let log = queued::open(&args.queued)?;
+    #[cfg(feature = "fleet")]
+    let mut host = crate::fleet::QueueHost::begin(
+        &args.fleet,
+        &args.queued,
+        log.as_ref(),
+        format!("links of {}", metering_options.name),
+        &stop,
+    )?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let built = build_without_traffic(&scenario, &files)?;
@@ -41,8 +49,14 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let view = begin_view(args, &format!("{meter}: {}", metering_options.name), &stop)?;
     let mut watched = WatchedLink::new(meters, view, CommandSession(|_, is_over| Ok(stop.is_requested() || is_over)));
-    let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
+    let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched);
+    #[cfg(feature = "fleet")]
+    host.end();
+    let ran = ran?;
     let ran = ScenarioRun { about: About { meter, ..ran.about }.named(&metering_options.name), ..ran };
     let (report, written) = report(watched.finish()?, &metering_options, ran, skipped)?;
-    views.write(report, &written.ended_by(Some(&stop)))
+    let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
+    #[cfg(feature = "fleet")]
+    host.check()?;
+    Ok(outcome)
 }

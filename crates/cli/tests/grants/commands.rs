@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// `{M}` is the path under test. `{cap}`, `{scn}`, `{log}` and `{results}` are valid files that every user may read. `{new}` does
 /// not exist, and this user may create it. `{via}` is a scenario that names the path under test.
-pub const COMMANDS: [&str; 97] = [
+pub const COMMANDS: [&str; 102] = [
     "analyze {M} --rate 10mbps",
     "analyze {M} --departures",
     "analyze {cap} --rate 10mbps --html {M}",
@@ -21,6 +21,8 @@ pub const COMMANDS: [&str; 97] = [
     "analyze {cap} --rate 10mbps --log {M}",
     "why {M} --rate 10mbps --at 1ms",
     "why {M} --departures --at 1ms",
+    "why {M} --packet 1 --fleet 127.0.0.1:9 --credentials {new}",
+    "why {cap} --packet 1 --fleet 127.0.0.1:9 --credentials {M}",
     "tap {M} --egress {cap}",
     "tap {cap} --egress {M}",
     "tap {cap} --egress {cap} --html {M}",
@@ -73,12 +75,14 @@ pub const COMMANDS: [&str; 97] = [
     "fleet invite host --coordinator 127.0.0.1:9 --credentials {M}",
     "fleet revoke host --credentials {M}",
     "fleet members --credentials {M}",
+    "fleet health --credentials {M}",
     "fleet cut --credentials {M}",
     "fleet manifest {M} --store file:///",
     "fleet upload {M} --to file:///tmp --host a",
     "fleet query --credentials {M}",
     "fleet alerts --credentials {M}",
     "fleet why --credentials {M}",
+    "fleet why --packet 1 --capture {M} --credentials {new}",
     "fleet actions --credentials {M}",
     "fleet program add a {M} --credentials {new}",
     "fleet program add a {cap} --credentials {M}",
@@ -92,6 +96,7 @@ pub const COMMANDS: [&str; 97] = [
     "link --rate 10mbit --parquet {M} -- true",
     "link --rate 10mbit --pcapng {M} -- true",
     "link --rate 10mbit --log {M} -- true",
+    "link --rate 10mbit --log {new} --credentials {M} -- true",
     "link --rate 10mbit -- cat {M}",
     "keep 3 -- cat {M}",
     "compare {M}",

@@ -89,7 +89,7 @@ impl Served {
     ) -> Result<Infallible, AgentError> {
         let tls = client_config(&connection.credentials, Arc::new(DefaultTimeProvider))?;
         let (mut backoff, random) = (Backoff::default(), RandomState::new());
-        let (mut tries, mut was_accepted) = (0u64, false);
+        let (mut tries, mut was_accepted, mut is_again) = (0u64, false, false);
         loop {
             let begun = clock::steady();
             let connected = connect(&connection.coordinator, Arc::clone(&tls)).await;
@@ -99,7 +99,9 @@ impl Served {
                     let renewing = keep_valid(connection, &tls, report);
                     let attached = self.attached(&link, || {
                         was_accepted = true;
-                        report(AgentEvent::Attached);
+                        if !std::mem::take(&mut is_again) {
+                            report(AgentEvent::Attached);
+                        }
                     });
                     tokio::select! {
                         ended = attached => ended,
@@ -114,6 +116,10 @@ impl Served {
             }
             let why = match why {
                 Ended::Refused(why) if !was_accepted => return Err(AgentError::Refused(why)),
+                Ended::Again => {
+                    is_again = true;
+                    continue;
+                }
                 Ended::Refused(why) | Ended::Broken(why) => why,
             };
             tries += 1;
@@ -136,6 +142,7 @@ impl Served {
         };
         match self.session(come, go, welcomed).await {
             error @ SessionError::Version { .. } => Ended::Refused(error.to_string()),
+            SessionError::FirstAlert { .. } => Ended::Again,
             error => Ended::Broken(error.to_string()),
         }
     }
@@ -145,6 +152,8 @@ impl Served {
 enum Ended {
     Refused(String),
     Broken(String),
+    /// Nothing is wrong, and the next begins at once.
+    Again,
 }
 
 impl Ended {

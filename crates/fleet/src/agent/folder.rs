@@ -70,6 +70,11 @@ impl OtherFolder {
         self.now.load().made_at.wrapping_add(self.first_line())
     }
 
+    /// The name of its alerts in versions that did not name the file; 0 if it is the same.
+    pub fn earlier_store(&self) -> u64 {
+        if self.first_line() == 0 { 0 } else { self.now.load().made_at }
+    }
+
     /// The number of records that were written.
     pub fn visible(&self) -> u64 {
         // What cannot be read is damage in the next answer.

@@ -66,6 +66,12 @@ pub enum SessionError {
         /// Alerts that were read and not stored.
         lost: u64,
     },
+    /// The first alert is in the folder: it names the file of alerts, so the next stream has that name.
+    #[error("{folder} has its first alert: the connection begins again with the name of its file")]
+    FirstAlert {
+        /// The folder.
+        folder: String,
+    },
     /// The folder cannot be read.
     #[error("cannot read the alerts in {folder}: {why}")]
     Alerts {
@@ -87,6 +93,7 @@ impl Served {
             source: self.about.clone(),
             store: self.source.store(),
             no_cuts: self.source.own().is_none(),
+            earlier_store: self.source.earlier_store(),
         }
     }
 
@@ -345,9 +352,10 @@ impl Serving<'_> {
             && self.alerts.is_replaced().map_err(|why| self.unread(why))?
         {
             // The first alert of a folder names its file, which replaces none.
-            if !self.alerts.is_other() || folder.first_line() != 0 {
-                folder.alerts_replaced();
+            if self.alerts.is_other() && folder.first_line() == 0 {
+                return Err(SessionError::FirstAlert { folder: self.served.folder.display().to_string() });
             }
+            folder.alerts_replaced();
             self.replaced = Some(("file of alerts", 0));
         }
         let waiting = self.alerts.waiting();

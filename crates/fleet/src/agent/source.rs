@@ -47,6 +47,11 @@ impl Source {
         }
     }
 
+    /// The name of the folder of alerts in versions that did not name the file of alerts; 0: the same.
+    pub fn earlier_store(&self) -> u64 {
+        self.folder().map_or(0, OtherFolder::earlier_store)
+    }
+
     /// The number of records that readers see, with those that were in the folder before. In a folder of another process, the last ones may not be written yet.
     pub fn visible(&self) -> u64 {
         match self {

@@ -169,6 +169,11 @@ impl AlertStore {
         lock(&self.kept).last.of(member, store)
     }
 
+    /// The same for a store that had another name in earlier versions, 0 if it had not: if the last alerts of the member came under that name, they are of this store.
+    pub fn last_of_either(&self, member: &str, store: u64, earlier: u64) -> u64 {
+        lock(&self.kept).last.renamed(member, store, earlier)
+    }
+
     /// The number of the last alert; 0 if none came.
     pub fn last(&self) -> u64 {
         *self.count.borrow()

@@ -368,7 +368,7 @@ impl Coordinator {
             let (version, protocol) = (hello.version, hello.protocol);
             return Err(AttachError::Version { name: name.to_owned(), version, protocol, own });
         }
-        let stored = self.shared.alerts.last_of(name, hello.store);
+        let stored = self.shared.alerts.last_of_either(name, hello.store, hello.earlier_store);
         let welcome = Welcome { version: own.to_owned(), protocol: PROTOCOL, stored };
         session.send(ToAgent { message: Some(to_agent::Message::Welcome(welcome)) });
         self.send_program_parts(&session);

@@ -20,6 +20,7 @@ use std::time::Duration;
 use std::{fs, io};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
 /// The file that is locked in the coordinator's folder, those of alerts, calls, actions and its starts, and the folders of its programs, of its authority, of
@@ -215,8 +216,13 @@ impl CoordinatorServer {
         let Self { coordinator, registrar, credentials, listener, listening, audit, folder: _, lock: _lock } = self;
         let tls = server_config(&credentials, Arc::clone(registrar.revocations()), Arc::new(DefaultTimeProvider))?;
         let options = coordinator.options();
-        let service = FleetServer::new(FleetService::new(coordinator.clone(), Arc::clone(&registrar), audit))
-            .max_decoding_message_size(options.part_bytes + MESSAGE);
+        let calls = FleetService::new(coordinator.clone(), Arc::clone(&registrar), audit);
+        // For programs that know no other call. It needs a certificate as all calls do.
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<FleetServer<FleetService>>().await;
+        let checking = calls.clone();
+        let health_service = InterceptedService::new(health_service, move |request| checking.with_certificate(request));
+        let service = FleetServer::new(calls).max_decoding_message_size(options.part_bytes + MESSAGE);
         let connections = incoming(listener, tls, options.members + PEOPLE, listening.clone());
         let looking = async {
             loop {
@@ -236,7 +242,8 @@ impl CoordinatorServer {
             .http2_keepalive_timeout(Some(ALIVE))
             .tcp_nodelay(true);
         let over = Notify::new();
-        let serving = server.add_service(service).serve_with_incoming_shutdown(connections, over.notified());
+        let serving = server.add_service(service).add_service(health_service);
+        let serving = serving.serve_with_incoming_shutdown(connections, over.notified());
         tokio::pin!(serving);
         tokio::select! {
             served = &mut serving => served?,
@@ -244,6 +251,7 @@ impl CoordinatorServer {
             () = coordinator.follow_programs() => {}
             () = coordinator.hold_actions() => {}
             () = stop => {
+                health.set_not_serving::<FleetServer<FleetService>>().await;
                 // Agents connect to the next coordinator at once.
                 coordinator.end_all();
                 over.notify_one();

@@ -89,6 +89,15 @@ impl FleetService {
         }
     }
 
+    /// Lets a call pass if its caller has a valid certificate, of any role.
+    pub(super) fn with_certificate(&self, request: Request<()>) -> Result<Request<()>, Status> {
+        let checked = self.certificate(&request);
+        if checked.is_err() {
+            self.coordinator.shared.counts.calls_refused.fetch_add(1, Ordering::Relaxed);
+        }
+        checked.map(|_| request)
+    }
+
     /// The valid certificate of the caller: it may have been revoked or have expired since the connection was opened.
     fn certificate<T>(&self, request: &Request<T>) -> Result<Arc<CertificateFacts>, Status> {
         let peer = request.extensions().get::<Peer>().and_then(|peer| peer.certificate.clone());

@@ -97,8 +97,25 @@ fn finished(mut config: ClientConfig) -> Arc<ClientConfig> {
 /// Why a connection failed, for people: the reason that one side gives for a certificate, in place of its form in TLS.
 #[must_use]
 pub fn connection_error(error: &rustls::Error) -> String {
+    use rustls::CertificateError::{NotValidForNameContext, Other};
     match error {
-        rustls::Error::InvalidCertificate(rustls::CertificateError::Other(reason)) => reason.0.to_string(),
+        rustls::Error::InvalidCertificate(Other(reason)) => reason.0.to_string(),
+        rustls::Error::InvalidCertificate(NotValidForNameContext { expected, presented }) => {
+            let names: Vec<_> = presented.iter().filter_map(|name| plain_name(name)).collect();
+            format!(
+                "its certificate is not for '{}', but for {}: connect to one of these names, with the port (--coordinator). The names are chosen when the coordinator is made \
+                 (coordinator init --name, once for each)",
+                expected.to_str(),
+                names.join(", ")
+            )
+        }
         other => other.to_string(),
     }
+}
+
+/// A name of a certificate without the kind that the library puts around it: `DnsName("monitor.example.net")`, `IpAddress(192.0.2.7)`. Nothing for what is no place to connect to.
+fn plain_name(name: &str) -> Option<&str> {
+    let (kind, rest) = name.split_once('(')?;
+    let inside = rest.strip_suffix(')')?.trim_matches('"');
+    (kind != "UniformResourceIdentifier").then_some(inside)
 }

@@ -1,12 +1,14 @@
 //! Questions to one host.
 
-use super::{JourneyError, JourneyRequest, LIMITS};
+use super::{JourneyError, LIMITS};
 use crate::answer::{Asked, Merged};
 use crate::protocol::{MemberAnswer, QueryRequest, QueryResponse, State};
 use queuescope_log::{Number, Schema};
-use std::collections::BTreeSet;
+use queuescope_wire::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A question to one host.
+#[derive(Default)]
 pub struct Question {
     /// Which records.
     pub expression: String,
@@ -20,15 +22,20 @@ pub struct Question {
     pub span: (Option<u64>, Option<u64>),
 }
 
-/// The questions about one packet.
-pub struct Asking<'a> {
-    /// The request.
-    pub request: &'a JourneyRequest,
+/// The questions for one answer.
+#[derive(Default)]
+pub struct Asking {
+    /// The most flows that are named of each kind of culprits.
+    pub flows: usize,
+    /// How long to wait for each host.
+    pub within: Nanos,
     /// Hosts whose answers are missing or incomplete.
     pub missing: BTreeSet<String>,
+    /// What hosts said of their answers, by host and meaning.
+    pub notes: BTreeMap<(String, String), String>,
 }
 
-impl Asking<'_> {
+impl Asking {
     /// A host's answer to a question.
     ///
     /// # Errors
@@ -48,15 +55,43 @@ impl Asking<'_> {
             from,
             to,
             members: vec![host.to_owned()],
-            within: self.request.within.0 / 1_000_000,
+            within: self.within.0 / 1_000_000,
             schema: Schema::queued().name().to_owned(),
             ..QueryRequest::default()
         };
         let asked = Asked::of_request(&request).map_err(JourneyError::Ask)?;
         let answer = ask(request).await.map_err(JourneyError::Call)?;
         self.missing.extend(answer.members.iter().filter_map(why_missing));
+        for (member, note) in
+            answer.members.iter().flat_map(|member| member.notes.iter().map(move |note| (member, note)))
+        {
+            let known = self.notes.entry((member.name.clone(), meaning_of(note))).or_default();
+            // Of the same note about several times, that about most of it.
+            if known.is_empty() || number_of(note) > number_of(known) {
+                known.clone_from(note);
+            }
+        }
         Merged::decode(&answer.rows, &asked, LIMITS).map_err(JourneyError::Rows)
     }
+}
+
+impl Asking {
+    /// What hosts said of their answers, as text.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.iter().map(|((host, _), note)| format!("{host}: {note}")).collect()
+    }
+}
+
+/// A note without its number and its times.
+fn meaning_of(note: &str) -> String {
+    let text = note.split_once(' ').map_or(note, |(_, text)| text);
+    text.split(" (from ").next().unwrap_or(text).to_owned()
+}
+
+/// The number at the start of a note.
+fn number_of(note: &str) -> u64 {
+    let digits: String = note.split(' ').next().into_iter().flat_map(str::chars).filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
 }
 
 /// A value as a whole number.

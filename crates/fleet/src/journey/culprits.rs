@@ -3,7 +3,7 @@
 //! The client requests the departures since the queue was last empty, from the packet backwards, and gives them to the same log that `why` uses.
 
 use super::ask::{Asking, Question};
-use super::visit::{FLOW, Visit, flow_text};
+use super::visit::{FLOW, Visit, VisitedQueue, flow_text};
 use super::{APART, JourneyError};
 use crate::protocol::{QueryRequest, QueryResponse};
 use queuescope_log::Group;
@@ -12,7 +12,7 @@ use queuescope_wire::{ByteCount, Class, FlowId, Nanos, PacketId};
 use std::collections::BTreeMap;
 
 /// The most departures of a queue that the client requests.
-const MOST: usize = 200_000;
+pub const MOST: usize = 200_000;
 /// What a departure is: these, and then the flow.
 const DEPARTURE: [&str; 4] = ["dequeued", "enqueued", "packet", "occupied"];
 
@@ -58,7 +58,7 @@ impl CulpritKind {
     }
 }
 
-impl Asking<'_> {
+impl Asking {
     /// Who made a packet wait at a visit to a queue.
     ///
     /// # Errors
@@ -72,28 +72,44 @@ impl Asking<'_> {
         if !visit.is_timed {
             return Ok(HopCulprits::default());
         }
-        let (came, left) = (came(visit), visit.dequeued.0);
+        let came = came(visit);
+        let after = if visit.is_dropped() { visit.dequeued.0 } else { visit.dequeued.0.saturating_add(1) };
+        let (known, is_complete) = self.history(host, visit.queue, (came, after), came, ask).await?;
+        Ok(known.culprits(visit, self.flows, is_complete))
+    }
+
+    /// The departures of a queue from the time when it was last empty before `from`, until `to`; and those afterwards of packets that had come by `stood`. Also returns whether
+    /// these are all.
+    ///
+    /// # Errors
+    /// Fails if a call fails.
+    pub async fn history<E>(
+        &mut self,
+        host: &str,
+        queue: VisitedQueue,
+        (from, to): (u64, u64),
+        stood: u64,
+        ask: &mut impl AsyncFnMut(QueryRequest) -> Result<QueryResponse, E>,
+    ) -> Result<(Departures, bool), JourneyError<E>> {
         let mut known = Departures::default();
-        // Packets that it overtook, or that were there when it was dropped: they leave later.
-        let of_queue = format!("{} and dropped == no and times == queue", visit.queue.expression());
-        let earlier = format!("{of_queue} and enqueued <= {came}");
-        let after = if visit.is_dropped() { left } else { left.saturating_add(1) };
-        let rows = self.departures(host, earlier, (after, after.saturating_add(APART)), ask).await?;
+        let of_queue = format!("{} and dropped == no and times == queue", queue.expression());
+        let standing = format!("{of_queue} and enqueued <= {stood}");
+        let rows = self.departures(host, standing, (to, to.saturating_add(APART)), ask).await?;
         let mut is_complete = known.add(&rows);
-        let (mut start, mut end) = (came, after);
+        let (mut start, mut end) = (from, to);
         loop {
             let rows = self.departures(host, of_queue.clone(), (start, end), ask).await?;
             is_complete &= known.add(&rows);
-            let oldest = known.oldest_arrival(came);
+            let oldest = known.oldest_arrival(from);
             if oldest >= start || !is_complete || known.list.len() >= MOST {
                 is_complete &= oldest >= start;
                 break;
             }
             // The queue was not empty at `oldest`. Twice the time, so that a long period needs few questions.
             end = start;
-            start = oldest.min(end.saturating_sub(after.saturating_sub(end).max(1)));
+            start = oldest.min(end.saturating_sub(to.saturating_sub(end).max(1)));
         }
-        Ok(known.culprits(visit, self.request.flows, is_complete))
+        Ok((known, is_complete))
     }
 
     /// Departures of a queue: those that match, from a time on and before another.
@@ -123,7 +139,7 @@ fn came(visit: &Visit) -> u64 {
 
 /// The departures of a queue that are known.
 #[derive(Default)]
-struct Departures {
+pub struct Departures {
     /// By the time of departure and the number of the packet: that is their order.
     list: BTreeMap<(u64, u64), Departed>,
     flows: BTreeMap<Vec<u128>, FlowId>,
@@ -137,7 +153,7 @@ impl Departures {
             let next = FlowId(u32::try_from(self.flows.len()).unwrap_or(u32::MAX));
             let flow = *self.flows.entry(flow.to_vec()).or_insert(next);
             let departed = Departed {
-                packet: PacketId((packet as u64).saturating_sub(1) & (u64::MAX >> 8)),
+                packet: number(packet),
                 flow,
                 class: Class(0),
                 size: occupied as u32,
@@ -161,13 +177,19 @@ impl Departures {
         oldest
     }
 
-    fn culprits(&self, visit: &Visit, flows: usize, is_complete: bool) -> HopCulprits {
+    /// All of them, for questions.
+    pub fn log(&self) -> QueueLog {
         let mut log = QueueLog::new();
         for departed in self.list.values() {
             // They are in order, and none leaves before it comes.
             let _ = log.record(departed);
         }
-        let packet = PacketId(visit.packet.0 & (u64::MAX >> 8));
+        log
+    }
+
+    fn culprits(&self, visit: &Visit, flows: usize, is_complete: bool) -> HopCulprits {
+        let log = self.log();
+        let packet = PacketId(visit.packet.0 & NUMBERS);
         let found = if visit.is_dropped() {
             let dropped = Dropped { packet, flow: FlowId(u32::MAX), class: Class(0), size: 0, at: visit.dequeued };
             Some(log.of_drop(&dropped))
@@ -175,7 +197,11 @@ impl Departures {
             let own = self.list.get(&(visit.dequeued.0, packet.0));
             own.and_then(|own| log.of_departure(own))
         };
-        let Some(found) = found else { return HopCulprits::default() };
+        found.map_or_else(HopCulprits::default, |found| self.named(&found, flows, is_complete))
+    }
+
+    /// Culprits with the names of the flows with most bytes.
+    pub fn named(&self, found: &Culprits<FlowId>, flows: usize, is_complete: bool) -> HopCulprits {
         let Culprits { direct, indirect, original, standing, .. } = found;
         let names: BTreeMap<_, _> = self.flows.iter().map(|(keys, flow)| (*flow, keys)).collect();
         let name = |flow: FlowId| names.get(&flow).map_or_else(String::new, |keys| flow_text(keys));
@@ -188,7 +214,15 @@ impl Departures {
                 .collect();
             CulpritKind { flows: named, others: ByteCount(parts.map(|(_, amount)| amount.bytes).sum()) }
         };
-        let [direct, indirect, original] = [kind(&direct), kind(&indirect), kind(&original)];
+        let [direct, indirect, original] = [kind(direct), kind(indirect), kind(original)];
         HopCulprits { direct, indirect, original, since: standing.since, is_complete }
     }
+}
+
+/// The numbers that a log of departures has room for.
+pub const NUMBERS: u64 = u64::MAX >> 8;
+
+/// A packet's number in a log of departures: records count from 1.
+pub fn number(packet: u128) -> PacketId {
+    PacketId((packet as u64).saturating_sub(1) & NUMBERS)
 }

@@ -40,7 +40,7 @@ impl JourneyHop {
     }
 }
 
-impl Asking<'_> {
+impl Asking {
     /// Packets of the flow and of the flow the other way, around the hops, that two clocks have in common.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub fn write_journey(journey: &Journey, is_json: bool, out: &mut dyn Write) -> i
     if is_json {
         return writeln!(out, "{}", as_json(journey));
     }
-    writeln!(out, "{}", journey.packet)?;
+    writeln!(out, "packet {}: {}", journey.digest, journey.packet)?;
     for (at, hop) in journey.hops.iter().enumerate() {
         if let Some(gap) = at.checked_sub(1).and_then(|before| journey.gaps.get(before)) {
             writeln!(out, "  {}", between(gap))?;
@@ -32,41 +32,64 @@ pub fn write_journey(journey: &Journey, is_json: bool, out: &mut dyn Write) -> i
         };
         // A table of departures has no backlog, and some switches report none.
         let behind = if hop.backlog.0 == 0 { String::new() } else { format!(" behind {}", hop.backlog) };
-        writeln!(out, "{}: {what}{behind}{blame}; {came}", place(hop))?;
+        writeln!(out, "{}: {what}{behind}{blame}; {came}", place(&hop.member, &hop.queue))?;
         write_culprits(hop, out)?;
     }
     if journey.alike > 0 {
         writeln!(out, "{} visits of packets that look the same were left out", count(journey.alike))?;
     }
-    if !journey.missing.is_empty() {
-        writeln!(out, "unknown: {}", journey.missing.join(", "))?;
+    write_rest(&journey.missing, &journey.notes, out)
+}
+
+/// Writes what is missing.
+pub fn write_rest(missing: &[String], notes: &[String], out: &mut dyn Write) -> io::Result<()> {
+    if !missing.is_empty() {
+        writeln!(out, "unknown: {}", missing.join(", "))?;
+    }
+    notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+}
+
+/// A number of packets.
+pub fn packets_text(packets: u64) -> String {
+    if packets == 1 { "1 packet".to_owned() } else { format!("{} packets", count(packets)) }
+}
+
+/// The host, and the switch and queue if there are any.
+pub fn place(member: &str, queue: &VisitedQueue) -> String {
+    let &VisitedQueue { switch, port, queue } = queue;
+    let named = |what: &str, number: u64| if number == 0 { String::new() } else { format!(", {what} {number}") };
+    let (switch, port) = (named("switch", switch.into()), named("port", port.into()));
+    format!("{member}{switch}{port}{}", named("queue", queue.into()))
+}
+
+fn write_culprits(hop: &JourneyHop, out: &mut dyn Write) -> io::Result<()> {
+    if !hop.is_timed {
+        return writeln!(out, "    what made it wait is not known without its times");
+    }
+    let direct = if hop.dropped.is_some() { "were in the queue as it came" } else { "left while it waited" };
+    write_kinds(&hop.culprits, direct, "as it came", out)?;
+    if hop.queue.switch != 0 {
+        writeln!(out, "    of the packets that the switch reported; others are not known")?;
     }
     Ok(())
 }
 
-/// The host, and the switch and queue if there are any.
-fn place(hop: &JourneyHop) -> String {
-    let VisitedQueue { switch, port, queue } = hop.queue;
-    let named = |what: &str, number: u64| if number == 0 { String::new() } else { format!(", {what} {number}") };
-    let (switch, port) = (named("switch", switch.into()), named("port", port.into()));
-    format!("{}{switch}{port}{}", hop.member, named("queue", queue.into()))
-}
-
-fn write_culprits(hop: &JourneyHop, out: &mut dyn Write) -> io::Result<()> {
-    let HopCulprits { direct, indirect, original, is_complete, .. } = &hop.culprits;
-    if !hop.is_timed {
-        return writeln!(out, "    what made it wait is not known without its times");
-    }
-    let direct_title = if hop.dropped.is_some() { "in the queue then" } else { "left while it waited" };
+/// Writes each kind of culprits, in the words of `queuescope why`: what the direct ones did, and when the original ones' levels stood.
+pub fn write_kinds(culprits: &HopCulprits, direct_did: &str, then: &str, out: &mut dyn Write) -> io::Result<()> {
+    let HopCulprits { direct, indirect, original, is_complete, .. } = culprits;
     let kinds = [
-        (direct_title, direct),
-        ("left before, since the queue was empty", indirect),
-        ("raised the queue to what it found", original),
+        ("Direct", direct_did.to_owned(), direct),
+        ("Indirect", "left before that, since the queue was last empty".to_owned(), indirect),
+        ("Original", format!("raised the queue to its levels {then}"), original),
     ];
-    for (title, kind) in kinds.into_iter().filter(|(_, kind)| !kind.is_empty()) {
-        writeln!(out, "    {title}:")?;
+    for (name, meaning, kind) in kinds {
+        if kind.is_empty() {
+            writeln!(out, "    {name} culprits: none ({meaning})")?;
+            continue;
+        }
+        writeln!(out, "    {name} culprits ({meaning}):")?;
         for culprit in &kind.flows {
-            writeln!(out, "      {}  {}, {} packets", culprit.flow, culprit.bytes, count(culprit.packets))?;
+            writeln!(out, "      {}  {}, {}", culprit.flow, culprit.bytes, packets_text(culprit.packets))?;
         }
         if kind.others.0 > 0 {
             writeln!(out, "      other flows  {}", kind.others)?;
@@ -77,9 +100,6 @@ fn write_culprits(hop: &JourneyHop, out: &mut dyn Write) -> io::Result<()> {
             out,
             "    the oldest packets since the queue was empty are not known: the last two lists rest on a part"
         )?;
-    }
-    if hop.queue.switch != 0 {
-        writeln!(out, "    of the packets that the switch reported; others are not known")?;
     }
     Ok(())
 }
@@ -117,16 +137,15 @@ fn ahead(offset: Offset) -> String {
 
 fn as_json(journey: &Journey) -> Value {
     let hops = journey.hops.iter().map(|hop| {
-        let HopCulprits { direct, indirect, original, since, is_complete } = &hop.culprits;
-        json!({
+        let mut json = json!({
             "host": hop.member, "switch": hop.queue.switch, "port": hop.queue.port, "queue": hop.queue.queue,
             "enqueued_ns": hop.enqueued.0.to_string(), "dequeued_ns": hop.dequeued.0.to_string(), "timed": hop.is_timed,
             "wait_ns": hop.wait().0, "backlog_bytes": hop.backlog.0, "dropped": hop.dropped,
-            "culprits": flows(direct), "others_bytes": direct.others.0,
-            "indirect": flows(indirect), "indirect_others_bytes": indirect.others.0,
-            "original": flows(original), "original_others_bytes": original.others.0,
-            "busy_since_ns": since.0.to_string(), "complete": is_complete,
-        })
+        });
+        if let (Some(all), Value::Object(culprits)) = (json.as_object_mut(), culprits_json(&hop.culprits)) {
+            all.extend(culprits);
+        }
+        json
     });
     let gaps = journey.gaps.iter().map(|gap| {
         json!({
@@ -137,8 +156,19 @@ fn as_json(journey: &Journey) -> Value {
         })
     });
     json!({
-        "packet": journey.packet, "hops": hops.collect::<Vec<_>>(), "gaps": gaps.collect::<Vec<_>>(),
-        "blamed": journey.blamed, "alike": journey.alike, "missing": journey.missing,
+        "packet": journey.packet, "digest": journey.digest.to_string(), "hops": hops.collect::<Vec<_>>(), "gaps": gaps.collect::<Vec<_>>(),
+        "blamed": journey.blamed, "alike": journey.alike, "missing": journey.missing, "notes": journey.notes,
+    })
+}
+
+/// Each kind of culprits, for programs.
+pub fn culprits_json(culprits: &HopCulprits) -> Value {
+    let HopCulprits { direct, indirect, original, since, is_complete } = culprits;
+    json!({
+        "culprits": flows(direct), "others_bytes": direct.others.0,
+        "indirect": flows(indirect), "indirect_others_bytes": indirect.others.0,
+        "original": flows(original), "original_others_bytes": original.others.0,
+        "busy_since_ns": since.0.to_string(), "complete": is_complete,
     })
 }
 

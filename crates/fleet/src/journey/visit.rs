@@ -1,8 +1,9 @@
 //! A packet's visit to a queue, as a group of records.
 
 use queuescope_log::{Group, Schema, queued};
-use queuescope_wire::{ByteCount, Nanos, PacketId};
+use queuescope_wire::{ByteCount, Family, FlowKey, Granularity, Nanos, PacketId};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// What identifies a packet.
 pub const IDENTITY: [&str; 9] =
@@ -117,10 +118,30 @@ pub fn both_ways_expression(identity: &[u128]) -> String {
     )
 }
 
-/// A flow as text, from the values of [`FLOW`].
+/// An expression that matches the packets of a flow, from the values of [`FLOW`].
+pub fn flow_expression(keys: &[u128]) -> String {
+    let terms = FLOW.iter().zip(flow_texts(keys)).map(|(name, text)| format!("{name} == {text}"));
+    terms.collect::<Vec<_>>().join(" and ")
+}
+
+/// The name of a flow as `analyze` prints it, from the values of [`FLOW`].
 pub fn flow_text(keys: &[u128]) -> String {
-    let [src, dst, src_port, dst_port, protocol] = flow_texts(keys);
-    format!("{src}:{src_port} > {dst}:{dst_port} {protocol}")
+    let [src, dst, .., protocol] = flow_texts(keys);
+    let (Ok(from), Ok(to)) = (src.parse(), dst.parse()) else { return format!("{src} > {dst} {protocol}") };
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let number = |at: usize| keys.get(at).copied().unwrap_or(0);
+    Granularity::FiveTuple.name(&FlowKey {
+        src: bits(from),
+        dst: bits(to),
+        src_port: number(2) as u16,
+        dst_port: number(3) as u16,
+        protocol: number(4) as u8,
+        family: if from.is_ipv6() { Family::V6 } else { Family::V4 },
+        ..FlowKey::default()
+    })
 }
 
 fn flow_texts(keys: &[u128]) -> [String; 5] {

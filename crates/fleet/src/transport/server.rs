@@ -1,8 +1,8 @@
 //! A coordinator's connections.
 
+use super::first_byte::FirstByte;
 use crate::identity::{CertificateFacts, peer};
 use rustls::ServerConfig;
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
@@ -74,10 +74,8 @@ impl Drop for OpenConnection {
 
 /// A connection whose handshake is done.
 pub struct Connection {
-    tls: TlsStream<TcpStream>,
+    tls: FirstByte<TlsStream<TcpStream>>,
     peer: Peer,
-    /// When the first byte must have come; gone when it has.
-    first: Option<Pin<Box<Sleep>>>,
     _room: OwnedSemaphorePermit,
     _open: OpenConnection,
 }
@@ -129,9 +127,9 @@ async fn accept(
             };
             let Ok(certificate) = peer(tls.get_ref().1) else { return listening.refuse() };
             let peer = Peer { certificate: certificate.map(Arc::new), address: Some(address) };
-            let first = Some(Box::pin(sleep(HANDSHAKE)));
+            let tls = FirstByte::within(HANDSHAKE, tls);
             // If the server has ended, nobody is there to serve it.
-            let _ = ready.send(Ok(Connection { tls, peer, first, _room: permit, _open: open })).await;
+            let _ = ready.send(Ok(Connection { tls, peer, _room: permit, _open: open })).await;
         });
     }
 }
@@ -146,16 +144,7 @@ impl Connected for Connection {
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.tls).poll_read(cx, buffer);
-        match (&read, &mut self.first) {
-            (_, None) => read,
-            (Poll::Ready(_), Some(_)) => {
-                self.first = None;
-                read
-            }
-            // A client that sends nothing must not keep the room of another; later, empty frames find such a client.
-            (Poll::Pending, Some(first)) => first.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into())),
-        }
+        Pin::new(&mut self.tls).poll_read(cx, buffer)
     }
 }
 

@@ -1,15 +1,16 @@
 //! Agents that serve a folder which another process records to.
 
-use super::home::{Home, patiently};
+use super::home::{Home, credentials, patiently};
 use super::{alert, alerts};
-use queuescope_archive::{Recorder, RecorderOptions};
-use queuescope_fleet::agent::Served;
+use queuescope_archive::{LeftOutFile, Recorder, RecorderOptions};
+use queuescope_fleet::agent::{AgentConnection, AgentEvent, Served};
 use queuescope_fleet::answer::{Asked, IpcLimits, Merged};
 use queuescope_fleet::protocol::{Member, ProgramState, QueryRequest, QueryResponse, State};
 use queuescope_log::{Number, Schema, packet};
 use queuescope_wire::Nanos;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 const MINUTE: u64 = 60_000_000_000;
 const LIMITS: IpcLimits = IpcLimits { bytes: 1 << 20, rows: 100 };
@@ -143,6 +144,75 @@ async fn another_recording_in_the_folder_is_served_from_its_start() {
     // Later alerts come once.
     alert(&folder, "fifth");
     assert_eq!(alerts(&home, 5).await, ["first", "second", "third", "fourth", "fifth"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_say_what_was_left_out_in_their_time() {
+    let home = Home::start().await;
+    let folder = home.path("recorded");
+    ended(&folder, 0..10, &[]);
+    let mut left_out = LeftOutFile::in_folder(&folder, 3).expect("there is none yet");
+    left_out
+        .note(7, 0, &[("shed", 12, "packets left out because they took more time than --cpu allows")])
+        .expect("there is room");
+    left_out.end().expect("there is room");
+    home.join("host", "agent").await;
+    home.serve_as("host", Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log"));
+    // A host that records itself says the same of its own folder.
+    let own = home.host("own").await;
+    assert_eq!(own.recorder.append(&vec![0; packet::SIZE]).expect("there is room").refused, 0);
+    std::fs::copy(folder.join("left_out.jsonl"), own.folder.join("left_out.jsonl")).expect("there is room");
+    home.wait_for("host", State::Answered).await;
+    home.wait_for("own", State::Answered).await;
+    let mut admin = home.admin().await;
+    for (from, to, notes) in [(0, 4, 1), (7, 8, 1), (8, 10, 0), (0, 3, 0)] {
+        let request = QueryRequest {
+            select: "count".to_owned(),
+            within: 60_000,
+            from: Some(from),
+            to: Some(to),
+            ..QueryRequest::default()
+        };
+        let answer = admin.query(request).await.expect("it answers");
+        for member in &answer.members {
+            let found: Vec<_> = member.notes.iter().filter(|note| note.contains("--cpu")).collect();
+            assert_eq!(found.len(), notes, "{from} to {to}: {member:?}");
+            let expected = "12 packets left out because they took more time than --cpu allows (from 1970-01-01T00:00:00.000000003Z to \
+                            1970-01-01T00:00:00.000000007Z)";
+            assert!(found.iter().all(|note| *note == expected), "{member:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_alert_of_a_folder_is_no_trouble() {
+    let home = Home::start().await;
+    let folder = home.path("recorded");
+    ended(&folder, 0..10, &[]);
+    home.join("host", "agent").await;
+    let connection = AgentConnection {
+        coordinator: home.address.clone(),
+        credentials: credentials(&home.path("host")),
+        folder: home.path("host"),
+    };
+    let served = Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log");
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&events);
+    let serving = tokio::spawn(async move {
+        let report = |event: AgentEvent| seen.lock().expect("no panic").push(event);
+        let Err(why) = served.serve(&connection, &report).await;
+        why
+    });
+    home.wait_for("host", State::Answered).await;
+    alert(&folder, "first");
+    assert_eq!(alerts(&home, 1).await, ["first"]);
+    alert(&folder, "second");
+    assert_eq!(alerts(&home, 2).await, ["first", "second"]);
+    let member = home.wait_for("host", State::Answered).await;
+    assert_eq!(left_out(&member, "alerts_replaced") + left_out(&member, "folder_replaced"), 0, "{member:?}");
+    let events = events.lock().expect("no panic");
+    assert!(matches!(events[..], [AgentEvent::Attached]), "{events:?}");
+    serving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,7 +58,10 @@ async fn times_names_and_kinds_are_checked_at_the_first_contact() {
     let clock = TestClock::at(NOW);
     let authority = fleet.registrar.authority();
     let client = join_config(authority.fingerprint(), clock.clone()).unwrap();
-    client_refused(&connect(&fleet.server, &client, "other.example").await, "certificate not valid for name");
+    client_refused(
+        &connect(&fleet.server, &client, "other.example").await,
+        "its certificate is not for 'other.example', but for ",
+    );
 
     let last = fleet.coordinator.get().facts().not_after;
     for (now, why) in [

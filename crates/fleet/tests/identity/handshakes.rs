@@ -94,7 +94,10 @@ async fn a_coordinator_is_refused_under_another_name() {
     let fleet = Fleet::new();
     let client = client_config(&CurrentCredentials::new(fleet.member("web-1", "agent")), TestClock::at(NOW)).unwrap();
     for name in ["other.example", "127.0.0.2"] {
-        client_refused(&connect(&fleet.server, &client, name).await, "certificate not valid for name");
+        let why = format!(
+            "its certificate is not for '{name}', but for {COORDINATOR}, 127.0.0.1: connect to one of these names"
+        );
+        client_refused(&connect(&fleet.server, &client, name).await, &why);
     }
 }
 

@@ -11,10 +11,10 @@ use queuescope_recording::query::{PartLimits, Records as HostRecords};
 use queuescope_wire::{Ecn, FlowKey};
 
 /// A packet: its flow, its bytes, when it came, how long it waited, and whether it was dropped.
-type Drawn = (u16, u32, u64, u64, bool);
+pub(super) type Drawn = (u16, u32, u64, u64, bool);
 
 /// Packets with their numbers, in the order of departures.
-fn numbered(mut packets: Vec<Drawn>, is_fifo: bool) -> Vec<(u64, Drawn)> {
+pub(super) fn numbered(mut packets: Vec<Drawn>, is_fifo: bool) -> Vec<(u64, Drawn)> {
     packets.sort_by_key(|packet| packet.2);
     let mut free = 0;
     if is_fifo {
@@ -32,12 +32,12 @@ fn numbered(mut packets: Vec<Drawn>, is_fifo: bool) -> Vec<(u64, Drawn)> {
 }
 
 /// The flow of a number.
-fn key(flow: u16) -> FlowKey {
+pub(super) fn key(flow: u16) -> FlowKey {
     FlowKey::named(&format!("10.0.0.1:{} > 10.0.0.2:443 udp", 1_000 + flow)).expect("it is a name").1
 }
 
 /// The records of a host: all packets went through the same queue, and others through another at the same time.
-fn recorded(packets: &[(u64, Drawn)]) -> Log {
+pub(super) fn recorded(packets: &[(u64, Drawn)]) -> Log {
     let options = Options { records: 4 * packets.len() as u64 + 64, memory: Memory::Lazy };
     let log = Log::new(Schema::queued().clone(), options).unwrap_or_else(|error| panic!("{error}"));
     let (mut headers, mut record) = ([0; packet::SIZE], [0; queued::SIZE]);
@@ -56,7 +56,7 @@ fn recorded(packets: &[(u64, Drawn)]) -> Log {
 }
 
 /// The answer of the only host.
-fn answered(log: &Log, request: &QueryRequest) -> QueryResponse {
+pub(super) fn answered(log: &Log, request: &QueryRequest) -> QueryResponse {
     let asked = Asked::of_request(request).unwrap_or_else(|error| panic!("{error}"));
     let extent = Extent { from: request.from.unwrap_or(0), to: request.to.unwrap_or(u64::MAX), before: None };
     let limits = PartLimits { groups: 1_000_000, memory: ByteCount(100_000_000) };
@@ -70,8 +70,8 @@ fn answered(log: &Log, request: &QueryRequest) -> QueryResponse {
     QueryResponse { rows, members: vec![member] }
 }
 
-/// The culprits from the whole history of the queue.
-fn truth(packets: &[(u64, Drawn)], own: u64) -> Culprits<FlowId> {
+/// The whole history of the queue.
+pub(super) fn history(packets: &[(u64, Drawn)]) -> QueueLog {
     let mut log = QueueLog::new();
     for &(number, (flow, size, came, wait, is_dropped)) in packets {
         let (packet, flow, class) = (PacketId(number), FlowId(flow.into()), Class(0));
@@ -82,6 +82,19 @@ fn truth(packets: &[(u64, Drawn)], own: u64) -> Culprits<FlowId> {
             log.record(&Departed { packet, flow, class, size, enqueued, dequeued }).expect("they are in order");
         }
     }
+    log
+}
+
+/// The host.
+pub(super) fn host() -> Member {
+    let mut host = Member { name: "host".to_owned(), schema: Schema::queued().name().to_owned(), ..Member::default() };
+    host.set_state(State::Answered);
+    host
+}
+
+/// The culprits from the whole history of the queue.
+fn truth(packets: &[(u64, Drawn)], own: u64) -> Culprits<FlowId> {
+    let log = history(packets);
     let dropped = log.find_drop(PacketId(own));
     dropped.map_or_else(|| log.of_packet(PacketId(own)).expect("it left"), |dropped| log.of_drop(&dropped))
 }
@@ -103,15 +116,13 @@ proptest! {
             within: Nanos(1_000 * MS),
             ..JourneyRequest::default()
         };
-        let mut host = Member { name: "host".to_owned(), schema: Schema::queued().name().to_owned(), ..Member::default() };
-        host.set_state(State::Answered);
         let mut questions = 0;
         let ask = async |request: QueryRequest| {
             questions += 1;
             Ok::<_, String>(answered(&log, &request))
         };
         let runtime = Builder::new_current_thread().build().expect("there is a thread");
-        let journey = runtime.block_on(journey(&request, &[host], ask)).unwrap_or_else(|error| panic!("{error}"));
+        let journey = runtime.block_on(journey(&request, &[host()], ask)).unwrap_or_else(|error| panic!("{error}"));
         // A datagram has no identification here: of those that look the same, the longest visit counts.
         let hop = &journey.hops[0];
         let is_shown = |(_, (flow, .., came, wait, is_dropped)): &&(u64, Drawn)| {

@@ -1,5 +1,6 @@
-//! Uploads to stores that fail at every call, and to one that speaks S3's protocol.
+//! Uploads to stores that fail at every call, and to servers that speak the protocols of S3, Google Cloud Storage and Azure.
 
+mod azure;
 mod faults;
 mod manifest;
 mod s3;

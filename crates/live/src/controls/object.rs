@@ -20,9 +20,16 @@ pub(super) struct Function<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ObjectError {
     #[error("the compiled programs are of another version: {0}")]
-    Parse(#[from] ParseError),
-    #[error("{0}")]
+    Parse(ParseError),
+    #[error(transparent)]
     Relocation(#[from] BtfRelocationError),
+}
+
+impl From<ParseError> for ObjectError {
+    /// Its text has the cause, so it must not be a source as well.
+    fn from(error: ParseError) -> Self {
+        Self::Parse(error)
+    }
 }
 
 impl Compiled {

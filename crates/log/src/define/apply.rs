@@ -23,7 +23,7 @@ pub enum ApplyError {
     },
     /// The name cannot be used, for example because the log has an aggregate of this name.
     #[error("{0}: use another name, or remove the other one")]
-    Name(#[from] NameError),
+    Name(NameError),
     /// A filter exceeds the limits.
     #[error("the filter `{filter}`: {error}")]
     Filter {
@@ -32,6 +32,13 @@ pub enum ApplyError {
         /// Which limit it exceeds.
         error: DnfError,
     },
+}
+
+impl From<NameError> for ApplyError {
+    /// Its text has the cause, so it must not be a source as well.
+    fn from(error: NameError) -> Self {
+        Self::Name(error)
+    }
 }
 
 /// The ids that definitions got in a log, by their names.

@@ -1,7 +1,8 @@
 //! The state of a watched interface, from which its report is made.
 
 use super::meanings::{
-    BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, TC_DROPS, UNEXAMINED, UNJUDGED, UNSEEN, UNSTAMPED, UNTOLD,
+    BULK, GONE, HARDLY_WAITED, NOT_IP, REQUEUED, REQUEUED_UNSEEN, TC_DROPS, UNEXAMINED, UNJUDGED, UNSEEN, UNSEEN_GONE,
+    UNSTAMPED, UNTOLD,
 };
 use super::options::WatchOptions;
 use crate::acts::Acts;
@@ -94,6 +95,27 @@ impl InterfaceState {
         totals.peak_depth_packets = totals.peak_depth_packets.max(self.deepest.packets);
         totals.peak_depth_bytes = totals.peak_depth_bytes.max(self.deepest.bytes.0);
         report
+    }
+
+    /// Packets that left and were not handed over, except for want of room.
+    pub fn not_handed_over(&self) -> u64 {
+        self.feed.rest(self.left()).packets.saturating_sub(self.counters.untold)
+    }
+
+    /// What is missing from the packets that were handed over, by reason, and the number of packets that should not be missing. `unseen` are packets that were not seen to
+    /// leave, without those in the queue; `hardly_waited` are those that were not handed over, without those on their way.
+    pub fn missing(&self, unseen: u64, hardly_waited: u64) -> (Vec<Skipped>, u64) {
+        let Counters { requeued_unseen, unstamped, untold, bulk, .. } = self.counters;
+        let notes = [
+            noted("unseen", unseen, UNSEEN_GONE),
+            noted("requeued_unseen", requeued_unseen, REQUEUED_UNSEEN),
+            noted("unstamped", unstamped, UNSTAMPED),
+            noted("not_handed_over", untold, UNTOLD),
+            noted("bulk_dequeues", bulk, BULK),
+            noted("hardly_waited", hardly_waited, HARDLY_WAITED),
+        ];
+        // Packets that pass an empty queue are unseen on a healthy host, too.
+        (notes.into_iter().flatten().collect(), requeued_unseen + untold)
     }
 
     fn input(&self) -> Input {

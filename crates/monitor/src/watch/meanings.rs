@@ -3,6 +3,9 @@
 pub const UNSEEN: &str = "packets that arrived, or left by the count of the qdisc, but were not seen to leave or be dropped: an empty queue of some kinds (pfifo, bfifo, \
                       pfifo_fast) and an interface without one (noqueue, such as lo) let packets pass without queueing; or the packets \
                       are still in the queue, or the kernel missed them";
+pub const UNSEEN_GONE: &str = "packets that left the queue, or passed it while it was empty, and were not seen: the kernel missed them, or the queue is of a kind that lets them pass";
+pub const HARDLY_WAITED: &str =
+    "packets that waited for less than half of tau and are not recorded one by one (--every-packet records all)";
 pub const UNSTAMPED: &str = "packets without an enqueue time: they arrived before the probe was attached, or the qdisc has overwritten the time; \
                          they are in no percentile of the delay";
 pub const UNJUDGED: &str = "congested packets of which it is unknown how much of their flow left meanwhile: they came as the queue began to build, or \

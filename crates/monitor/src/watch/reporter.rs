@@ -5,7 +5,7 @@ use crate::p4air::P4airStatus;
 use crate::unwritten::Unwritten;
 use queuescope_analysis::Watcher;
 use queuescope_live::ProbeError;
-use queuescope_report::model::{Acting, Burst, Report};
+use queuescope_report::model::{Acting, Burst, Report, Skipped};
 use queuescope_wire::Nanos;
 use std::net::SocketAddr;
 
@@ -53,6 +53,10 @@ pub trait Reporter<W: Watcher> {
 
     /// Called when a part has stopped; everything else continues.
     fn stopped(&mut self, _text: &str) {}
+
+    /// Called now and then with what is missing from the packets that the watcher got since the beginning, by reason, at a time since the Unix epoch; and how many of these
+    /// should not be missing. What is new is missing since the last call, or up to `slack` before it.
+    fn left_out(&mut self, _watcher: &mut W, _at: Nanos, _slack: Nanos, _left_out: &[Skipped], _shed: u64) {}
 
     /// What the watcher and the reporter could not write so far.
     fn unwritten(&mut self, _watcher: &mut W) -> Vec<Unwritten> {

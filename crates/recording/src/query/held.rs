@@ -1,12 +1,14 @@
 //! Records in memory or in a folder, and questions about them.
 
 use super::queue_times::QueueTimes;
-use queuescope_archive::{ArchiveQuery, End, FolderError, History, KeySink, Sources};
+use queuescope_archive::{ArchiveQuery, End, FolderError, History, KeySink, LeftOut, Sources};
 use queuescope_ingest::notes::noted;
-use queuescope_log::{AttributeId, Dnf, Explained, Folding, Function, GroupKey, Grouped, Grouping, Log, Schema};
+use queuescope_log::{
+    AttributeId, Dnf, Explained, Folding, Function, GroupKey, Grouped, Grouping, Log, Schema, date_text,
+};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
-use queuescope_wire::ByteCount;
+use queuescope_wire::{ByteCount, Nanos};
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -284,11 +286,18 @@ pub(super) fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let missing = (sources.missing > 0).then(|| format!("{} {MISSING}", count(sources.missing)));
     Seen {
         records: Some(sources.records),
-        skipped: notes.into_iter().flatten().collect(),
+        skipped: notes.into_iter().flatten().chain(sources.left_out.iter().map(left_out_note)).collect(),
         damage: missing.or_else(|| sources.note.as_ref().map(ToString::to_string)),
         steps: steps(&sources),
         removed: sources.removed,
     }
+}
+
+/// What the recording left out in the time of the question.
+fn left_out_note(left_out: &LeftOut) -> Skipped {
+    let (from, to) = (date_text(Nanos(left_out.from)), date_text(Nanos(left_out.to)));
+    let meaning = format!("{} (from {from} to {to})", left_out.meaning);
+    Skipped { reason: left_out.reason.clone(), count: left_out.count, meaning }
 }
 
 /// What was read, and from where.

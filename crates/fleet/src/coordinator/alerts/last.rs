@@ -33,6 +33,19 @@ impl LastAlerts {
         self.0.get(member).and_then(|stores| stores.get(&store)).map_or(0, |last| last.sequence)
     }
 
+    /// The same for a store that had another name: if that has the last alert of the member, the store goes on behind it. Only one store can: another file of alerts begins
+    /// with 1.
+    pub fn renamed(&mut self, member: &str, store: u64, earlier: u64) -> u64 {
+        if let Some(stores) = self.0.get_mut(member)
+            && !stores.contains_key(&store)
+            && let Some(last) = stores.get(&earlier).copied()
+            && stores.iter().all(|(other, known)| *other == earlier || known.number < last.number)
+        {
+            stores.insert(store, last);
+        }
+        self.of(member, store)
+    }
+
     /// Notes an alert, which has a number.
     pub fn note(&mut self, alert: &Alert) {
         let last = LastAlert { sequence: alert.sequence, number: alert.number };
@@ -112,5 +125,27 @@ impl<'a> NewLast<'a> {
     /// What changed.
     pub fn into_new(self) -> LastAlerts {
         self.new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_with_a_new_name_goes_on_once() {
+        let alert =
+            |number, store, sequence| Alert { member: "host".to_owned(), number, store, sequence, ..Alert::default() };
+        let mut last = LastAlerts::default();
+        assert_eq!(last.renamed("host", 12, 7), 0, "nobody knows the member");
+        (1..=3).for_each(|number| last.note(&alert(number, 7, number)));
+        assert_eq!(last.renamed("host", 12, 0), 0, "it had no other name");
+        assert_eq!(last.renamed("host", 12, 8), 0, "that one is unknown");
+        assert_eq!(last.renamed("other", 12, 7), 0, "another member");
+        assert_eq!((last.renamed("host", 12, 7), last.renamed("host", 12, 7)), (3, 3));
+        // Another file of alerts of the same folder.
+        assert_eq!(last.renamed("host", 13, 7), 0);
+        last.note(&alert(4, 12, 4));
+        assert_eq!((last.renamed("host", 12, 7), last.renamed("host", 14, 7)), (4, 0));
     }
 }
