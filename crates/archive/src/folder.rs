@@ -172,6 +172,12 @@ impl Folder {
         Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk), itself })
     }
 
+    /// A second handle of the same folder.
+    pub fn try_clone(&self) -> Result<Self, FolderError> {
+        let itself = self.itself.try_clone().map_err(|error| FolderError::io("open", &self.path, error))?;
+        Ok(Self { path: self.path.clone(), schema: self.schema.clone(), store: Arc::clone(&self.store), itself })
+    }
+
     /// The same folder with files that are made by `store`.
     pub fn on(self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self }

@@ -197,6 +197,8 @@ pub enum FinishError {
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
+    /// The folder, for queries.
+    history: History,
     threads: Threads,
     /// The time of records, if they have one, and how many were left out because their time was too late.
     time: Option<Reader>,
@@ -268,6 +270,8 @@ impl Recorder {
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
         let folder = folder.on(store);
+        // Opening a folder parses its schema, which takes longer than many a question.
+        let history = History::from_folder(folder.try_clone()?);
         let note = Note::read(path);
         let mut recovered = recover(&folder)?;
         let missing = note.missing(recovered.tail.next, recovered.cut.as_ref());
@@ -288,6 +292,7 @@ impl Recorder {
         Ok((
             Self {
                 shared,
+                history,
                 threads,
                 time,
                 late: AtomicU64::new(0),
@@ -484,7 +489,8 @@ impl Recorder {
     ) -> Result<Sources, FolderError> {
         // The snapshot first: records that have left memory were written before that.
         let snapshot = self.shared.log.snapshot();
-        History::open(&self.shared.folder.path)?.each_before(ask, &snapshot, self.shared.from, receive)
+        self.shared.folder.still_there()?;
+        self.history.each_before(ask, &snapshot, self.shared.from, receive)
     }
 
     /// Like [`each`](Self::each), but passes the keys of matching records at positions before `before` to sinks, in any order and batch by batch
@@ -497,8 +503,8 @@ impl Recorder {
         new: impl Fn() -> S,
     ) -> (Vec<S>, Result<Sources, FolderError>) {
         let snapshot = self.shared.log.snapshot();
-        match History::open(&self.shared.folder.path) {
-            Ok(history) => history.keys_before(ask, (&snapshot, self.shared.from), before, threads, new),
+        match self.shared.folder.still_there() {
+            Ok(()) => self.history.keys_before(ask, (&snapshot, self.shared.from), before, threads, new),
             Err(error) => (vec![new()], Err(error)),
         }
     }

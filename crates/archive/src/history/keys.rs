@@ -86,12 +86,18 @@ impl History {
         new: impl Fn() -> S,
     ) -> (Vec<S>, Result<Sources, FolderError>) {
         let until = (from + snapshot.first()).min(before);
-        let (mut sinks, run, read) = self.keys_until(ask, until, threads, &new);
-        if let Err(error) = read {
-            return (sinks, Err(error));
-        }
-        let mut sources = run.sources;
-        sources.lost += until.saturating_sub(run.at);
+        let (mut sinks, mut sources) = if until == 0 {
+            // All of them are in memory: no file is read.
+            (vec![new()], self.no_sources(ask))
+        } else {
+            let (sinks, run, read) = self.keys_until(ask, until, threads, &new);
+            if let Err(error) = read {
+                return (sinks, Err(error));
+            }
+            let mut sources = run.sources;
+            sources.lost += until.saturating_sub(run.at);
+            (sinks, sources)
+        };
         sources.from_memory = snapshot.len() - snapshot.first();
         let mut passing = Passing::new(self, &ask, &mut sinks);
         let query = snapshot.query().matching(ask.expression).from(ask.from).to(ask.to);
