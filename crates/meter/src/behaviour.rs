@@ -18,7 +18,8 @@ use queuescope_wire::{Departure, FlowId, Nanos};
 ///
 /// A flow is followed from its handshake, whose time without the queue is the length of its rounds. Its rows are allocated when it
 /// has sent [`BehaviourParams::heavy`] packets. At most [`BehaviourParams::flows`] flows are followed at once; a flow gets the place
-/// of one that has been silent for [`BehaviourParams::idle`]. Flows without a place are counted.
+/// of one that has been silent for [`BehaviourParams::idle`], or that sent a fourth of its packets at most. Flows without a place are
+/// counted.
 ///
 /// ```
 /// use queuescope_meter::{Behaviour, BehaviourParams, Behaviours};
@@ -70,7 +71,7 @@ impl Default for BehaviourParams {
 pub struct BehaviourStats {
     /// Flows that were heavy, but found no free place.
     pub unfollowed: u64,
-    /// Flows that lost their place to others after a silence.
+    /// Flows that lost their place to others.
     pub replaced: u64,
 }
 
@@ -174,7 +175,8 @@ impl Behaviours {
             _ => {}
         }
         seen.packets = seen.packets.saturating_add(1);
-        if seen.packets >= self.params.heavy && !seen.is_refused {
+        // A flow that was refused tries again each time that it has sent twice as much.
+        if seen.packets >= self.params.heavy && (!seen.is_refused || seen.packets.is_power_of_two()) {
             self.follow(flow, departure.dequeued);
         }
     }
@@ -191,19 +193,31 @@ impl Behaviours {
             self.places.push(place);
             self.places.len() - 1
         } else {
-            let silent = |place: &&(usize, Nanos)| place.1.saturating_add(self.params.idle) < now;
-            let oldest = self.places.iter().map(|place| place.last).enumerate().min_by_key(|(_, last)| *last);
-            let Some((index, _)) = oldest.as_ref().filter(silent) else {
-                self.flows[flow.index()].is_refused = true;
-                self.stats.unfollowed += 1;
+            let Some(index) = self.least_place(packets, now) else {
+                let seen = &mut self.flows[flow.index()];
+                self.stats.unfollowed += u64::from(!seen.is_refused);
+                seen.is_refused = true;
                 return;
             };
-            let index = *index;
             let before = std::mem::replace(&mut self.places[index], place);
             self.flows[before.flow.index()].place = 0;
             self.stats.replaced += 1;
             index
         };
-        self.flows[flow.index()].place = index as u32 + 1;
+        let seen = &mut self.flows[flow.index()];
+        self.stats.unfollowed -= u64::from(seen.is_refused);
+        (seen.place, seen.is_refused) = (index as u32 + 1, false);
+    }
+
+    /// The place of the flow that has been silent longest, if that is long; otherwise that of the flow with the fewest packets, if these are few beside
+    /// `packets`.
+    fn least_place(&self, packets: u32, now: Nanos) -> Option<usize> {
+        let (oldest, last) = self.places.iter().map(|place| place.last).enumerate().min_by_key(|(_, last)| *last)?;
+        if last.saturating_add(self.params.idle) < now {
+            return Some(oldest);
+        }
+        let sent = self.places.iter().map(|place| place.rounds.ecn()[0]).enumerate();
+        let (lightest, sent) = sent.min_by_key(|(_, sent)| *sent)?;
+        (sent * 4 <= u64::from(packets)).then_some(lightest)
     }
 }

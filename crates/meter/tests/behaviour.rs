@@ -185,3 +185,58 @@ fn a_short_flow_is_too_little_evidence() {
     let judgement = flow((0..60).map(|_| (100.0, 3.0, 0))).judge();
     assert_eq!(judgement.behaviour, Behaviour::TooLittleEvidence);
 }
+
+#[test]
+fn a_heavy_flow_takes_the_place_of_a_light_one_that_has_just_ended() {
+    let params = BehaviourParams { flows: 2, heavy: 4, idle: Nanos(10_000 * MS) };
+    let mut meter = Behaviours::new(params);
+    let mut now = 0;
+    let mut send = |meter: &mut Behaviours, flow, count| {
+        for _ in 0..count {
+            now += MS;
+            meter.departed(FlowId(flow), &departure(now, 0, 1_500, Ecn::NotEct));
+        }
+    };
+    send(&mut meter, 0, 10);
+    send(&mut meter, 1, 100);
+    send(&mut meter, 2, 31);
+    assert!(meter.flow(FlowId(2)).is_none(), "both places are taken");
+    assert_eq!(meter.stats().unfollowed, 1);
+    send(&mut meter, 2, 1);
+    // It has 32 packets, and the lightest flow had six since it got its place.
+    assert!(meter.flow(FlowId(2)).is_some() && meter.flow(FlowId(0)).is_none());
+    assert_eq!((meter.stats().unfollowed, meter.stats().replaced), (0, 1));
+    assert!(meter.flow(FlowId(1)).is_some());
+}
+
+#[test]
+fn a_connection_without_its_handshake_that_has_the_link_to_itself_is_not_unresponsive() {
+    let rows = |drops_each: usize| {
+        let rounds: Vec<_> = (0..300)
+            .map(|round| Round {
+                packets: 100,
+                bytes: 150_000,
+                waited: 1e6,
+                least_sojourn: 10,
+                most_sojourn: 20,
+                total: 150_000,
+                drops: u16::from(round % drops_each == 0),
+                marks: 0,
+            })
+            .collect();
+        FlowRounds::from_rounds(None, 0, &rounds, [1, 0, 0]).judge().behaviour
+    };
+    assert_eq!(rows(30), Behaviour::TooLittleEvidence);
+    // What is lost in each round is not answered.
+    assert_eq!(rows(1), Behaviour::Unresponsive);
+}
+
+#[test]
+fn cuts_of_the_window_without_a_loss_here_do_not_make_a_flow_delay_based() {
+    // A loss elsewhere halves a window of 100 packets every 60 rounds, and the queue is never full.
+    let rows = (0..400).map(|round| {
+        let window = 60.0 + f64::from(round % 60);
+        (f64::min(window, 100.0), f64::max(window - 100.0, 0.0), 0)
+    });
+    assert_eq!(flow(rows).judge().behaviour, Behaviour::TooLittleEvidence);
+}

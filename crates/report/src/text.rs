@@ -233,7 +233,22 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     )?;
     headings(out)?;
     let ramps = shown.iter().any(|burst| has_ramps(burst));
-    shown.iter().try_for_each(|shown| burst(shown, ramps, out))
+    match &*report.bursts {
+        [only] => burst(&with_behaviours(only, &report.culprits), ramps, out),
+        _ => shown.iter().try_for_each(|shown| burst(shown, ramps, out)),
+    }
+}
+
+/// The only burst, whose culprits are those over all bursts: only these have behaviours.
+fn with_behaviours(only: &Burst, overall: &[Culprits]) -> Burst {
+    let mut burst = only.clone();
+    for (culprits, overall) in burst.culprits.iter_mut().zip(overall) {
+        for culprit in &mut culprits.flows {
+            let same = overall.flows.iter().find(|same| same.flow == culprit.flow);
+            culprit.behaviour = same.and_then(|same| same.behaviour.clone());
+        }
+    }
+    burst
 }
 
 /// Writes a burst of the report with its culprits, when it has ended. Before the first burst, writes the column

@@ -71,6 +71,11 @@ impl FlowRounds {
     }
 }
 
+/// The shortest window of a flow that may be delay-based, in packets.
+const SHORT_WINDOW: f64 = 20.0;
+/// The most cuts of a window that shrinks gently.
+const MOST_CUTS: u32 = 1;
+
 /// The fewest rounds for a name.
 const LEAST_ROUNDS: u32 = 100;
 
@@ -132,25 +137,18 @@ impl Evidence {
         dips && is_calm && self.losses.growth >= 1.03
     }
 
-    /// Its own backlog stays short without losses, although the link is busy; or its window shrinks without a loss.
+    /// Its own backlog stays short without losses, although the link is busy; or its window shrinks gently. A window that is cut without a
+    /// loss here shows nothing: the packet may have been lost elsewhere.
     fn is_delay_based(&self) -> bool {
-        if self.quiet_rounds < 150
-            || self.floors > 0 && self.floor_regularity > 0.0
-            || self.has_pulses()
-            || self.window < 4.0
-        {
+        let has_floors = self.floors > 0 && self.floor_regularity > 0.0;
+        // A short window has a short backlog, whatever the control: BBR's, for one.
+        if self.quiet_rounds < 150 || has_floors || self.has_pulses() || self.window < SHORT_WINDOW {
             return false;
         }
         let holds = self.busy >= 0.8 && self.backlog >= 0.7 && self.high_backlog <= 9.0 && self.pulses < 3;
-        // LoLa empties the queue now and then.
-        let empties = self.quiet_rounds >= 250
-            && self.uncaused >= 8
-            && (0.2..0.8).contains(&self.busy)
-            && self.backlog >= 0.8
-            && self.high_sojourn.0 <= 50_000_000;
-        let shrinks =
-            self.busy >= 0.95 && self.pulses == 0 && self.quiet_fall >= 0.3 && self.quiet_fall >= 4.0 * self.quiet_rise;
-        holds || empties || shrinks
+        let fell = self.quiet_fall >= 0.3 && self.quiet_fall >= 4.0 * self.quiet_rise;
+        let shrinks = self.busy >= 0.95 && self.pulses == 0 && fell && self.uncaused <= MOST_CUTS;
+        holds || shrinks
     }
 
     /// Its rate has pulses that come at a steady distance, or its window has floors at one, or it ignores losses.
@@ -208,7 +206,10 @@ impl Evidence {
         let constant = self.rate_variation <= 0.02 && self.drop_rounds >= 3;
         let noise = 0.05 + 1.5 / libm::sqrt(self.window.max(1.0));
         let much = self.drop_rounds >= 8 && self.rate_variation <= noise.min(0.12);
-        self.rtt.is_none() && (constant || much)
+        // A connection whose handshake was not seen, and that has the link mostly to itself, offers what the link acknowledges. It
+        // answers its losses, so that they are rare.
+        let is_paced_by_link = self.share > 0.5 && self.drop_rounds * 4 < self.rounds;
+        self.rtt.is_none() && (constant || much) && !is_paced_by_link
     }
 
     fn finer(&self) -> FinerKind {

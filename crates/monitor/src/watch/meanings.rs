@@ -14,8 +14,7 @@ pub const REQUEUED: &str =
     "packets that the device returned to the queue and that left again; they count as leaving at the first time";
 pub const REQUEUED_UNSEEN: &str =
     "packets that the device returned to the queue and that left again while the kernel ran no probe";
-pub const UNTOLD: &str =
-    "packets that were not handed over because the ring buffer was full: this program did not keep up";
+pub const UNTOLD: &str = "packets, and with --every-packet drops, that were not handed over because the ring buffer was full: this program did not keep up";
 pub const UNEXAMINED: &str = "packets that waited for less than half of tau and were only counted: it is unknown which of them an expression \
                               selects, so delays cover only packets that were handed over (--every-packet hands over all)";
 pub const BULK: &str = "times that more than 16 packets left at once; those after the sixteenth were not examined";

@@ -17,7 +17,7 @@ pub struct FlowBehaviour {
     pub window_packets: f64,
     /// How much the packets that it offers in a round trip vary: standard deviation over mean.
     pub rate_variation: f64,
-    /// Packets that the queue dropped.
+    /// Packets that the queue dropped in these round trips.
     pub drops: u64,
     /// Round trips with drops.
     pub drop_round_trips: u32,
