@@ -51,11 +51,21 @@ install_tools() {
   done
 }
 
+# Options of cargo: dependencies have the profile of the tests, and are shared with them. Crates that are compiled for the wheel alone, because their
+# features differ, are not optimised.
+profile() {
+  local crate
+  for crate in queuescope queuescope-{analysis,archive,ingest,log,meter,p4,python,recording,report,run,scenario,sim,table}; do
+    printf -- '--config\nprofile.dev.package.%s.opt-level=0\n' "$crate"
+  done
+}
+
 check() {
-  local bin=$environment/bin wheels=$root/target/wheels
+  local bin=$environment/bin wheels=$root/target/wheels options
+  mapfile -t options < <(profile)
   rm -rf "$wheels"
   export CARGO_TARGET_DIR=$target
-  (cd python && "$bin/maturin" build --profile dev --locked --interpreter "$bin/python" --out "$wheels")
+  (cd python && "$bin/maturin" build --profile dev --locked "${options[@]}" --interpreter "$bin/python" --out "$wheels")
   "$bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps "$wheels"/queuescope-*.whl
   # Elsewhere, so that the installed package is tested and not the sources.
   cd "$(mktemp -d)"

@@ -43,6 +43,7 @@ from ._report import Report
 from ._simulate import Simulation, Sweep, explain, simulate, sweep
 from ._sketch import ConQuest, CountMin, Passed, TimeWindows
 from ._table import ArrowStream, Column, Table, table
+from ._tap import tap
 from ._why import Why, why
 
 __all__ = [
@@ -92,5 +93,6 @@ __all__ = [
     "simulate",
     "sweep",
     "table",
+    "tap",
     "why",
 ]

@@ -37,8 +37,8 @@ class Report:
     """What an analysis found: the bursts in which the queue was congested, and the flows that filled it.
 
     Functions such as :func:`analyze` and :func:`simulate` return it. Its parts are tables (:class:`Table`), whose times are integers in
-    nanoseconds (``_ns``) from 1970, or for a simulation from its start. Sizes are in bytes, rates in bits per second (``_bps``), and shares
-    are fractions of 1.
+    nanoseconds (``_ns``) from the first packet; ``to_dict()["input"]["first_ns"]`` is when that came. Sizes are in bytes, rates in bits
+    per second (``_bps``), and shares are fractions of 1.
 
     Examples
     --------

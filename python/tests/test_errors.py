@@ -35,7 +35,7 @@ import queuescope as qs
         ({"rate": "1gbps", "columns": {"size": "bytes"}}, qs.InvalidValueError, ["columns=", "departures="]),
         ({"rate": "1gbps", "aqm": "fq-codl"}, qs.ExpressionError, ["fq-codl", "did you mean `fq-codel`", "─"]),
         ({"rate": "1gbps", "aqm": "codel,tagret=10ms"}, qs.ExpressionError, ["tagret", "target"]),
-        ({"rate": "1gbps", "input": "dst_prt == 443"}, qs.ExpressionError, ["dst_prt", "dst_port", "input="]),
+        ({"rate": "1gbps", "input": "dst_prt == 443"}, qs.ExpressionError, ["dst_prt", "did you mean `dst_port`"]),
         ({"rate": "1gbps", "show": "length > 5"}, qs.InvalidValueError, ["show", "length"]),
     ],
     ids=str,

@@ -103,6 +103,27 @@ def test_why_equals_the_command(command: Path, question: list[str]) -> None:
     )
 
 
+def test_tap_equals_the_command(command: Path, folder: Path) -> None:
+    """Behind the router, each packet is 3 ms later."""
+    import lzma
+    import struct
+
+    before = lzma.decompress((folder / "demo.pcap.xz").read_bytes())
+    (folder / "before.pcap").write_bytes(before)
+    behind, at = bytearray(before[:24]), 24
+    nanos = struct.unpack("<I", before[:4])[0] == 0xA1B23C4D
+    while at < len(before):
+        seconds, part, captured, length = struct.unpack_from("<IIII", before, at)
+        part += 3_000_000 if nanos else 3_000
+        seconds, part = seconds + part // (10**9 if nanos else 10**6), part % (10**9 if nanos else 10**6)
+        behind += struct.pack("<IIII", seconds, part, captured, length) + before[at + 16 : at + 16 + captured]
+        at += 16 + captured
+    (folder / "behind.pcap").write_bytes(behind)
+    report = qs.tap("before.pcap", "behind.pcap", rate="100mbps", shared_clock=True)
+    same(report.to_json(), run(command, "tap", "before.pcap", "--egress", "behind.pcap", "--rate", "100mbps", "--shared-clock", "--json"))
+    assert report.to_dict()["tap"] is not None
+
+
 @pytest.mark.parametrize("name", ["bufferbloat", "fq-codel", "pie-on-a-switch", "variable-link"])
 def test_simulate_equals_the_command(command: Path, name: str) -> None:
     path = ROOT / "scenarios" / f"{name}.toml"

@@ -46,7 +46,7 @@ def test_every_public_name_has_documentation() -> None:
 
 
 def test_arguments_have_documentation() -> None:
-    for function in [qs.analyze, qs.simulate, qs.sweep, qs.why]:
+    for function in [qs.analyze, qs.simulate, qs.sweep, qs.why, qs.tap, qs.query, qs.record]:
         words = set(re.findall(r"\w+", inspect.getdoc(function) or ""))
         assert set(inspect.signature(function).parameters) <= words, function.__name__
 

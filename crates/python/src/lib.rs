@@ -22,6 +22,7 @@ mod report;
 mod simulate;
 mod sketch;
 mod sweep;
+mod tap;
 mod task;
 mod why;
 
@@ -52,6 +53,8 @@ mod _queuescope {
     use crate::sketch::{RawConQuest, RawCountMin, RawWindows};
     #[pymodule_export]
     use crate::sweep::{RawSweep, sweep_};
+    #[pymodule_export]
+    use crate::tap::tap;
     #[pymodule_export]
     use crate::task::panic_for_tests;
     #[pymodule_export]

@@ -553,6 +553,37 @@ mod tests {
         assert_eq!((seen.bytes, seen.flows.len() as u64), (1_028 * seen.packets, seen.packets));
     }
 
+    /// What is set for links and groups of the scenario is used there only; other names are errors.
+    #[test]
+    fn own_components_have_their_places() {
+        use queuescope_queue::{TailDrop, TailDropParams};
+        use queuescope_tcp::congestion::{NewReno, NewRenoParams};
+        let mine = DisciplineFactory::new("mine", |outlet| TailDrop::new(TailDropParams::default(), outlet));
+        let control = ControlFactory::new("own", |opening| {
+            NewReno::new(NewRenoParams::default(), opening.mss, opening.initial_window, opening.seed)
+        });
+        let text = "[[flows]]\nname = \"bulk\"\n[[flows]]\nname = \"call\"\nudp = { rate = \"80kbps\" }";
+        let scenario = Scenario::parse("test", text, &[]).unwrap();
+        let own = |link: &str, group: &str| Own {
+            disciplines: [(link.to_owned(), mine.clone())].into(),
+            controls: [(group.to_owned(), control.clone())].into(),
+        };
+        let built = |own: &Own| build_with(&scenario, &Files::default(), own);
+        let Built { simulation, meters, .. } = built(&own("bottleneck", "bulk")).unwrap();
+        assert_eq!(simulation.discipline(meters[0]).0, "mine");
+        let all = simulation.topology().links().filter(|link| simulation.discipline(*link).0 == "mine");
+        assert_eq!(all.count(), 1);
+        for (link, group, message) in [
+            ("nowhere", "bulk", "there is no link 'nowhere'; the links are bottleneck"),
+            ("bottleneck", "call", "there is no group of TCP flows 'call'; the groups are bulk"),
+        ] {
+            assert_eq!(built(&own(link, group)).unwrap_err().to_string(), message);
+        }
+        let scenario = Scenario::parse("test", "link = { pipeline = \"pie-dp\" }\n[[flows]]\nname = \"bulk\"", &[]).unwrap();
+        let error = build_with(&scenario, &Files::default(), &own("bottleneck", "bulk")).unwrap_err();
+        assert!(matches!(error, BuildError::HasProgram { .. }), "{error}");
+    }
+
     /// With straight lines between the points, as they were published.
     #[test]
     fn every_name_of_sizes_is_known() {

@@ -18,7 +18,7 @@ pub type Batches = Box<dyn RecordBatchReader + Send>;
 /// DuckDB. `name` is that of the argument.
 ///
 /// # Errors
-/// Fails if the object has no such interface, or does not have columns.
+/// Fails if the object lacks this interface, or is not a table.
 pub fn batches(name: &str, object: &Bound<'_, PyAny>) -> Outcome<Batches> {
     if let Ok(table) = object.cast::<RawTable>() {
         return Ok(table.get().reader());

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 /// How deep values within values are followed. No type of a report is its own part.
 const DEEPEST: usize = 4;
 
-/// A table with a row for each of `rows`. Fields of parts have the name of the part before theirs: `sojourn_mean_ns`. Lists, and maps other
-/// than numbers by reason, are left out. `keys` are columns that precede the others, each with its name.
+/// A table with a row for each of `rows`. Fields of parts have the name of the part before theirs: `sojourn_mean_ns`. Lists, maps other
+/// than numbers by reason, and parts that may be missing are left out. `keys` are columns that precede the others, each with its name.
 ///
 /// # Errors
 /// Fails if a row is not an object.
@@ -90,7 +90,10 @@ fn fields(
                 kind,
                 may_lack: may_lack || (!is_required && !matches!(kind, Kind::Count)),
             }),
-            None if path.len() < DEEPEST => fields(property, definitions, path, may_lack, found),
+            // Parts that most rows lack would be dozens of empty columns.
+            None if path.len() < DEEPEST && (!is_nullable || name == "completion") => {
+                fields(property, definitions, path, may_lack, found);
+            }
             None => {}
         }
         path.pop();
