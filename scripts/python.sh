@@ -69,8 +69,7 @@ check() {
   "$bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps "$wheels"/queuescope-*.whl
   # Elsewhere, so that the installed package is tested and not the sources.
   cd "$(mktemp -d)"
-  "$bin/pytest" -q -p no:cacheprovider -c "$root/python/pyproject.toml" --rootdir "$root/python" --doctest-modules \
-    --pyargs queuescope "$root/python/tests"
+  "$bin/pytest" -q -p no:cacheprovider -c "$root/python/pyproject.toml" --rootdir "$root/python" "$root/python/tests"
   "$bin/mypy" --config-file "$root/python/pyproject.toml" -p queuescope
   "$bin/python" -m mypy.stubtest queuescope._queuescope --allowlist "$root/python/stubtest.txt" --ignore-unused-allowlist
   if [[ -x $bin/basedpyright ]]; then

@@ -137,8 +137,8 @@ def analyze(
     >>> import queuescope as qs
     >>> report = qs.analyze("demo.pcap.xz", rate="20mbps", by="src")
     >>> for flow in report.to_dict()["culprits"][0]["flows"][:1]:
-    ...     print(f"{flow['share']:.0%} of the bytes are from {flow['flow']}")
-    ...% of the bytes are from ...
+    ...     print(f"{flow['flow']} sends {flow['share']:.0%} of the bytes")
+    128.177.163.75 > sends 51% of the bytes
     """
     if path is not None and not isinstance(path, (str, os.PathLike)):
         if departures is not None:

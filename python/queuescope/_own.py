@@ -36,6 +36,8 @@ class Discipline:
     'Lifo'
     """
 
+    #: Whether packets leave in the order in which they came. If so, set it: a report is exact then.
+    fifo: bool = False
     #: The rate of the link in bits per second.
     rate: int = 0
     #: The seed of all randomness in the queue, so that a run can be repeated.

@@ -109,7 +109,7 @@ class Table:
     >>> bursts.column_names[:4]
     ['number', 'start_ns', 'length_ns', 'peak_delay_ns']
     >>> max(bursts["peak_delay_ns"]) / 1e6  # in milliseconds
-    24...
+    77.5934
     """
 
     __slots__ = ("_raw",)

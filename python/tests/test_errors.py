@@ -94,6 +94,7 @@ def test_a_wrong_scenario() -> None:
         qs.simulate({"flows": [{}]}, duration="soon")
     with pytest.raises(qs.InvalidValueError, match="sweep"):
         qs.simulate({"flows": [{}], "sweep": {"seeds": 2}})
+    assert qs.simulate({"flows": [{}], "sweep": {"seeds": 2}}, sweep={}, duration="1s").totals["packets"] > 0
     with pytest.raises(qs.InvalidValueError, match="nothing is swept"):
         qs.sweep({"flows": [{}]})
     with pytest.raises(qs.InvalidValueError, match="link.rate is of type object"):

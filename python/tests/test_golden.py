@@ -124,7 +124,7 @@ def test_tap_equals_the_command(command: Path, folder: Path) -> None:
     assert report.to_dict()["tap"] is not None
 
 
-@pytest.mark.parametrize("name", ["bufferbloat", "fq-codel", "pie-on-a-switch", "variable-link"])
+@pytest.mark.parametrize("name", ["bufferbloat", "fq-codel", "l4s", "incast", "parking-lot"])
 def test_simulate_equals_the_command(command: Path, name: str) -> None:
     path = ROOT / "scenarios" / f"{name}.toml"
     ours = qs.simulate(path, duration="3s", warmup="1s").to_json()

@@ -159,6 +159,9 @@ impl From<analysis::Error> for Failure {
         match error {
             analysis::Error::Input(error) => error.into(),
             analysis::Error::Show(error @ analysis::ShowError::Expression(_)) => Self::Text(with_causes(&error)),
+            analysis::Error::Show(error) => {
+                Self::Value(format!("show= chooses flows, victims= chooses packets: {error}"))
+            }
             error => Self::value(error),
         }
     }

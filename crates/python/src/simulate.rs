@@ -84,7 +84,7 @@ impl Job {
         let scenario = file.scenario()?;
         if !scenario.sweep.is_empty() {
             return Err(Failure::Value(
-                "the scenario has a sweep, which is many simulations: use sweep(), or leave its [sweep] out with set={'sweep': '{}'}"
+                "the scenario has a sweep, which is many simulations: use sweep(), or leave its [sweep] out with sweep={}"
                     .to_owned(),
             ));
         }

@@ -49,15 +49,20 @@ impl Job {
         tap.inner = arguments.flag("inner")?.unwrap_or(tap.inner);
         tap.rate = arguments.rate("rate")?;
         tap.stamps = choice(arguments, "stamps", &[("last", Stamps::Last), ("first", Stamps::First)])?;
-        tap.nat =
-            choice(arguments, "nat", &[("none", Nat::None), ("addresses", Nat::Addresses), ("payload", Nat::AllButPayload)])?;
+        tap.nat = choice(
+            arguments,
+            "nat",
+            &[("none", Nat::None), ("addresses", Nat::Addresses), ("payload", Nat::AllButPayload)],
+        )?;
         tap.unseen =
             choice(arguments, "unseen", &[("unknown", Unseen::Unknown), ("neighbours", Unseen::FromNeighbours)])?;
         tap.checksums = arguments.flag("checksums")?.unwrap_or(tap.checksums);
         tap.shared_clock = arguments.flag("shared_clock")?.unwrap_or(tap.shared_clock);
         tap.max_delay = arguments.time("max_delay")?.unwrap_or(tap.max_delay);
         if tap.max_delay == Nanos::ZERO {
-            return Err(Failure::Value("max_delay= is 0: a packet needs some time in a router, such as '200ms'".to_owned()));
+            return Err(Failure::Value(
+                "max_delay= is 0: a packet needs some time in a router, such as '200ms'".to_owned(),
+            ));
         }
         if !rates.is_empty() && tap.stamps == Stamps::Last {
             return Err(Failure::Value(

@@ -579,7 +579,8 @@ mod tests {
         ] {
             assert_eq!(built(&own(link, group)).unwrap_err().to_string(), message);
         }
-        let scenario = Scenario::parse("test", "link = { pipeline = \"pie-dp\" }\n[[flows]]\nname = \"bulk\"", &[]).unwrap();
+        let scenario =
+            Scenario::parse("test", "link = { pipeline = \"pie-dp\" }\n[[flows]]\nname = \"bulk\"", &[]).unwrap();
         let error = build_with(&scenario, &Files::default(), &own("bottleneck", "bulk")).unwrap_err();
         assert!(matches!(error, BuildError::HasProgram { .. }), "{error}");
     }

@@ -361,7 +361,8 @@ fn a_library_that_fails_ends_the_table() {
     let failure = Err(arrow_schema::ArrowError::ComputeError("the cable was cut".to_owned()));
     let parts: Vec<_> = batches(&bytes, 4).take(2).chain([failure]).collect();
     let reader = RecordBatchIterator::new(parts, schema);
-    let (rows, _, error) = drain(DepartureReader::from_batches(Box::new(reader), "t", TableOptions::default()).unwrap());
+    let (rows, _, error) =
+        drain(DepartureReader::from_batches(Box::new(reader), "t", TableOptions::default()).unwrap());
     assert_eq!(rows.len(), 8);
     let error = error.unwrap().to_string();
     assert!(error.starts_with("t: reading stopped after row 8: ") && error.contains("the cable was cut"), "{error}");

@@ -28,18 +28,20 @@ struct Written {
     timer: Option<Nanos>,
     /// Whether the class has a timer.
     has_timer: bool,
+    is_fifo: bool,
 }
 
 impl Written {
     fn new(class: &Py<PyAny>, outlet: Outlet) -> Self {
-        let (object, has_timer) = call(|py| {
+        let (object, has_timer, is_fifo) = call(|py| {
             let object = class.bind(py).call0()?;
             object.call_method1("_begin", (outlet.rate.bits_per_second(), outlet.seed))?;
             let has_timer = object.getattr("_has_timer")?.extract()?;
-            Ok((object.unbind(), has_timer))
+            let is_fifo = object.getattr("fifo")?.extract()?;
+            Ok((object.unbind(), has_timer, is_fifo))
         });
         let (waiting, backlog) = (BTreeMap::new(), Backlog::default());
-        Self { object, outlet, waiting, backlog, timer: None, has_timer }
+        Self { object, outlet, waiting, backlog, timer: None, has_timer, is_fifo }
     }
 
     fn take(&mut self, id: u64) -> Option<Waiting> {
@@ -133,6 +135,10 @@ impl Discipline for Written {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn is_fifo(&self) -> bool {
+        self.is_fifo
     }
 
     fn next_timer(&self) -> Option<Nanos> {
