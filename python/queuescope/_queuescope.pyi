@@ -3,6 +3,42 @@
 from collections.abc import Callable
 from typing import Any, final
 
+__all__ = [
+    "Ack",
+    "Congestion",
+    "Departure",
+    "Packet",
+    "RawAlerts",
+    "RawAnswer",
+    "RawColumn",
+    "RawConQuest",
+    "RawCountMin",
+    "RawQueue",
+    "RawReport",
+    "RawSweep",
+    "RawTable",
+    "RawWhy",
+    "RawWindows",
+    "RawWriter",
+    "__version__",
+    "_panic",
+    "analyze",
+    "analyze_departures",
+    "attributes",
+    "check_folder",
+    "discipline_names",
+    "explain",
+    "import_table",
+    "p4_fit",
+    "p4_names",
+    "query",
+    "record",
+    "simulate",
+    "sweep",
+    "tap",
+    "why",
+]
+
 __version__: str
 
 _Progress = Callable[[int, int], object] | None

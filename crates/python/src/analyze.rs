@@ -63,7 +63,7 @@ pub enum Source {
     /// A capture, whose packets pass this queue.
     Capture(Rate, Box<Queue>),
     /// A table.
-    Table(TableOptions),
+    Table(Box<TableOptions>),
 }
 
 impl Source {
@@ -78,7 +78,7 @@ impl Source {
                 "rate= applies to captures only: departures have left their queue already. Leave it out".to_owned(),
             )),
             Some(rate) => Ok(Self::Capture(rate, Box::new(arguments.queue()?))),
-            None if is_table => Ok(Self::Table(arguments.table()?)),
+            None if is_table => Ok(Self::Table(Box::new(arguments.table()?))),
             None => Err(Failure::Value(
                 "rate= is missing: give the rate at which the link drains the queue, such as rate='20mbps'. Departures need none: departures=table"
                     .to_owned(),
@@ -105,7 +105,7 @@ impl Job {
     fn run(self, task: &Task) -> Outcome<RawReport> {
         let input = match &self.source {
             Source::Capture(rate, _) => Input::capture(&self.path, *rate),
-            Source::Table(options) => Input::table(&self.path, options.clone()),
+            Source::Table(options) => Input::table(&self.path, (**options).clone()),
         };
         // Open the input before creating outputs: if it fails, older files must stay.
         let opened = ingest::open(&input.only(self.only.clone()), Some(task.stop()))?;
@@ -114,7 +114,7 @@ impl Job {
 
     fn run_batches(self, batches: Batches, task: &Task) -> Outcome<RawReport> {
         let options = match &self.source {
-            Source::Table(options) => options.clone(),
+            Source::Table(options) => (**options).clone(),
             Source::Capture(..) => TableOptions::default(),
         };
         let reader = DepartureReader::from_batches(batches, "departures", options)?;

@@ -68,7 +68,7 @@ fn derived(arguments: &Arguments<'_, '_>) -> Outcome<Derived> {
 #[pyfunction]
 pub fn attributes(folder: Option<PathBuf>, schema: &str) -> PyResult<RawTable> {
     let schema = match folder {
-        Some(folder) => archive::schema(&folder).map_err(|error| Failure::input(error))?,
+        Some(folder) => archive::schema(&folder).map_err(Failure::input)?,
         None => built_in(schema)?,
     };
     let attributes = schema.attributes();

@@ -108,26 +108,26 @@ impl RawQueue {
     /// Packets and bytes in the queue.
     #[getter]
     fn backlog(&self) -> (u64, u64) {
-        let backlog = self.read(|queue| queue.backlog());
+        let backlog = self.read(Discipline::backlog);
         (backlog.packets, backlog.bytes.0)
     }
 
     /// The current probability of a drop or mark, if the discipline has one.
     #[getter]
     fn drop_probability(&self) -> Option<f64> {
-        self.read(|queue| queue.drop_probability())
+        self.read(Discipline::drop_probability)
     }
 
     /// The counters so far.
     #[getter]
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.read(|queue| queue.counters())
+        self.read(Discipline::counters)
     }
 
     /// When the discipline next does something by itself, in nanoseconds.
     #[getter]
     fn next_timer(&self) -> Option<u64> {
-        self.read(|queue| queue.next_timer()).map(|time| time.0)
+        self.read(Discipline::next_timer).map(|time| time.0)
     }
 }
 

@@ -37,7 +37,7 @@ pub fn why(
         return task::run(py, progress, move |task| {
             let input = match &source {
                 Source::Capture(rate, _) => Input::capture(&path, *rate),
-                Source::Table(options) => Input::table(&path, options.clone()),
+                Source::Table(options) => Input::table(&path, (**options).clone()),
             };
             let opened = ingest::open(&input.only(only), Some(task.stop()))?;
             answer(opened, source, question, &options, task)
@@ -46,7 +46,7 @@ pub fn why(
     let batches = batches("departures", input)?;
     task::run(py, progress, move |task| {
         let options_of_table = match &source {
-            Source::Table(options) => options.clone(),
+            Source::Table(options) => (**options).clone(),
             Source::Capture(..) => TableOptions::default(),
         };
         let reader = DepartureReader::from_batches(batches, "departures", options_of_table)?;

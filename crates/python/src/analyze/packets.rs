@@ -35,7 +35,7 @@ impl Watched {
     /// Fails if an output cannot be ended.
     pub fn finish(self) -> Outcome<(Written, Option<RawTable>)> {
         let written = self.outputs.finish().map_err(Failure::input)?;
-        Ok((written, self.kept.map(|kept| kept.table()).transpose()?))
+        Ok((written, self.kept.map(Kept::table).transpose()?))
     }
 }
 
@@ -117,7 +117,7 @@ struct Names(Vec<Box<str>>);
 
 impl Names {
     fn value(&self, number: u32) -> String {
-        self.0.get(number as usize).map(|name| name.to_string()).unwrap_or_default()
+        self.0.get(number as usize).map(ToString::to_string).unwrap_or_default()
     }
 }
 

@@ -30,7 +30,7 @@ impl RawColumn {
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         // As for tables.
         let _ = requested_schema;

@@ -42,7 +42,7 @@ impl RawTable {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The consumer casts what it wants otherwise, as the interface allows.
         let _ = requested_schema;
