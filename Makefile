@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 CARGO ?= cargo
 
-.PHONY: help demo test setup setup-test fmt clippy floors circles orphans prose licences extension unit properties doc book models sanitize fuzz-check fuzz skipped
+.PHONY: help demo test setup setup-test fmt clippy floors circles orphans prose licences extension python unit properties doc book models sanitize fuzz-check fuzz skipped
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,9 @@ licences: ## Check the licences of all dependencies
 
 extension: ## Build and test a crate outside the workspace that extends the simulator
 	scripts/extension.sh
+
+python: ## Build the Python package, install it into target/python-package, and run its tests and type checks
+	CARGO="$(CARGO)" scripts/python.sh
 
 unit: ## Run unit, property, golden, documentation and command tests
 	scripts/unit.sh

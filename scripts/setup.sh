@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing: a C compiler (for zstd and liblzma), a new enough Rust and, with `test`, rustfmt, clippy, a C++ compiler
-# (for the fuzz targets) and mdBook (for the book; without it that check is skipped).
+# (for the fuzz targets), mdBook (for the book) and Python with venv (for the Python package); without the last two, their checks are skipped.
 # What is there is left alone. With NO_INSTALL=1 nothing is installed; what to install is said instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +20,7 @@ main() {
     command -v c++ >/dev/null || install_packages 'a C++ compiler' build-essential
     cargo clippy --version >/dev/null 2>&1 || add_component clippy
     scripts/book.sh --installed || install_mdbook
+    scripts/python.sh --installed || install_python
   fi
 }
 
@@ -67,6 +68,15 @@ install_mdbook() {
   if allowed; then scripts/book.sh --install || say "mdBook could not be installed; the book will not be built."; else
     say "Install it by 'scripts/book.sh --install'; without it the book is not built."
   fi
+}
+
+# Without it, only the Python package is not tested.
+install_python() {
+  if allowed && command -v apt-get >/dev/null && root true 2>/dev/null; then
+    # In a subshell, which a failure ends.
+    (install_packages 'Python with venv' python3-venv) && scripts/python.sh --installed && return
+  fi
+  say "Python 3.11 with venv is missing; the Python package will not be tested."
 }
 
 install_packages() {

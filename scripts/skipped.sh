@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Lists what the last run of the tests and of the book's checks skipped, and why. With --required, lists only what was skipped
+# Lists what the last run of the tests, of the book's checks and of those of the Python package skipped, and why. With --required, lists only what was skipped
 # for want of a program or package that $QUEUESCOPE_REQUIRE names (tshark,chromium,...), and fails if there is any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-logs=(target/test.log target/book.log)
+logs=(target/test.log target/book.log target/python.log)
 
 skips() {
   { cat "${logs[@]}" 2>/dev/null || true; } | grep '^skipped: ' | sort -u

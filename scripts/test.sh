@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 make=${1:-make}
-checks=(fmt floors circles orphans prose licences clippy doc book fuzz-check extension unit)
+checks=(fmt floors circles orphans prose licences clippy doc book fuzz-check extension unit python)
 summary=()
 failed=0
 

@@ -32,6 +32,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope", 9),
     ("queuescope-fleet", 9),
     ("queuescope-cli", 10),
+    ("queuescope-python", 10),
 ];
 
 /// The command, and the dependencies that only it may use: the other crates have their own errors, options and

@@ -39,6 +39,17 @@ impl OpenedTable {
         Ok(Self { reader, chosen, stop: stop.cloned(), origin: Origin::new(&input.file, only) })
     }
 
+    /// Departures of a reader, such as one of Arrow batches. If `only` is given, only packets that match this expression are read. Reading
+    /// ends when a stop is requested, if `stop` is given.
+    ///
+    /// # Errors
+    /// Fails if the expression is invalid.
+    pub fn from_reader(reader: DepartureReader, only: Option<&str>, stop: Option<&Stop>) -> Result<Self, Error> {
+        let chosen = PacketFilter::from_flag(Flag::Input, only)?;
+        let origin = Origin { name: reader.name().to_owned(), length: None, only: only.map(str::to_owned) };
+        Ok(Self { reader, chosen, stop: stop.cloned(), origin })
+    }
+
     /// Reads the departures, and passes them to `listener`.
     ///
     /// # Errors

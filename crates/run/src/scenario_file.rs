@@ -46,6 +46,17 @@ impl ScenarioFile {
         Ok(Self { name, folder, text, overrides: overrides.into_iter().collect() })
     }
 
+    /// A scenario whose text is at hand. Errors call it `name`; paths in it are relative to `folder`. `overrides` replace values of it.
+    pub fn from_text(
+        name: impl Into<String>,
+        text: impl Into<Vec<u8>>,
+        folder: impl Into<PathBuf>,
+        overrides: impl IntoIterator<Item = Override>,
+    ) -> Self {
+        let (name, text, folder) = (name.into(), text.into(), folder.into());
+        Self { name, folder, text, overrides: overrides.into_iter().collect() }
+    }
+
     /// Parses the scenario.
     ///
     /// # Errors

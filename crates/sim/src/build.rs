@@ -15,8 +15,9 @@ use crate::traffic::{Datagram, DatagramParams};
 use crate::workload::{CapturedPacket, FlowStart, OnOff, Random, Spacing, Span, UdpParams, UdpSource};
 use programs::Promise;
 pub(crate) use programs::fitted;
-use queuescope_queue::{Activity, DisciplineParams, Host};
+use queuescope_queue::{Activity, DisciplineFactory, DisciplineParams, Host};
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Network, NetworkLink, Scenario, Traffic};
+use queuescope_tcp::ControlFactory;
 use queuescope_wire::{Class, Ecn, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,6 +83,79 @@ pub fn files_of(scenario: &Scenario) -> NamedFiles {
     NamedFiles { traces: traces.collect(), captures: captures.collect() }
 }
 
+/// Disciplines and congestion controls from outside, in place of those of a scenario.
+///
+/// ```
+/// use queuescope_queue::{DisciplineFactory, TailDrop, TailDropParams};
+/// use queuescope_scenario::Scenario;
+/// use queuescope_sim::{Files, Own, build_with};
+///
+/// let scenario = Scenario::parse("mine", "[[flows]]\nname = \"bulk\"", &[])?;
+/// let mine = DisciplineFactory::new("mine", |outlet| TailDrop::new(TailDropParams::default(), outlet));
+/// let own = Own { disciplines: [("bottleneck".to_owned(), mine)].into(), ..Own::default() };
+/// let built = build_with(&scenario, &Files::default(), &own)?;
+/// assert_eq!(built.simulation.discipline(built.meters[0]).0, "mine");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    /// Disciplines, by the names of the links whose queues they manage in the direction of the name.
+    pub disciplines: BTreeMap<String, DisciplineFactory>,
+    /// Congestion controls, by the names of groups of flows.
+    pub controls: BTreeMap<String, ControlFactory>,
+}
+
+impl Own {
+    /// Checks that the scenario has the links and the groups, and that congestion controls and switch programs leave room for them.
+    fn check(&self, scenario: &Scenario, network: &Network) -> Result<(), BuildError> {
+        for name in self.disciplines.keys() {
+            let link = network.links.iter().find(|link| link.name == *name);
+            match link {
+                None => {
+                    let known = network.links.iter().map(|link| link.name.clone()).collect();
+                    return Err(BuildError::NoLink { name: name.clone(), known });
+                }
+                Some(link) if link.pipeline.is_some() => return Err(BuildError::HasProgram { link: name.clone() }),
+                Some(_) => {}
+            }
+        }
+        let groups = scenario.flows.iter().filter(|flows| matches!(flows.traffic, Traffic::Tcp(_)));
+        let known: Vec<_> = groups.map(|flows| flows.name.clone()).collect();
+        match self.controls.keys().find(|name| !known.contains(name)) {
+            Some(name) => Err(BuildError::NoGroup { name: name.clone(), known }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Like [`build`], with disciplines and congestion controls of your own in places of the scenario.
+///
+/// # Errors
+/// As [`build`]. Fails also if the scenario lacks a link or a group of TCP flows that `own` names, or has a switch program at the link.
+pub fn build_with(scenario: &Scenario, files: &Files, own: &Own) -> Result<Built, BuildError> {
+    own.check(scenario, &scenario.network())?;
+    let mut built = lay_out(scenario, files, own)?;
+    let Built { simulation, hosts, .. } = &mut built;
+    // All hosts of a group are between the same two switches: there are routes for all of them, or for none.
+    for (from, to) in hosts.iter().filter_map(|hosts| hosts.first()) {
+        simulation.way(*from, *to)?;
+        simulation.way(*to, *from)?;
+    }
+    for source in traffic(scenario, files, hosts)? {
+        match source {
+            TrafficSource::Flows { group, mut transport, stop, starts } => {
+                let name = scenario.flows.get(group as usize).map(|flows| flows.name.as_str());
+                if let Some(control) = name.and_then(|name| own.controls.get(name)) {
+                    transport.algorithm = control.clone().into();
+                }
+                simulation.add_flows(group, *transport, stop, starts)?;
+            }
+            TrafficSource::Datagrams { params, datagrams } => simulation.add_datagrams(params, datagrams)?,
+        }
+    }
+    Ok(built.sampled(scenario))
+}
+
 /// Builds the simulation that a scenario describes.
 ///
 /// # Errors
@@ -104,22 +178,7 @@ pub fn files_of(scenario: &Scenario) -> NamedFiles {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
-    let mut built = lay_out(scenario, files)?;
-    let Built { simulation, hosts, .. } = &mut built;
-    // All hosts of a group are between the same two switches: there are routes for all of them, or for none.
-    for (from, to) in hosts.iter().filter_map(|hosts| hosts.first()) {
-        simulation.way(*from, *to)?;
-        simulation.way(*to, *from)?;
-    }
-    for source in traffic(scenario, files, hosts)? {
-        match source {
-            TrafficSource::Flows { group, transport, stop, starts } => {
-                simulation.add_flows(group, *transport, stop, starts)?;
-            }
-            TrafficSource::Datagrams { params, datagrams } => simulation.add_datagrams(params, datagrams)?,
-        }
-    }
-    Ok(built.sampled(scenario))
+    build_with(scenario, files, &Own::default())
 }
 
 /// The traffic of a group in a scenario. It is the same for the same scenario, whatever runs it.
@@ -169,7 +228,7 @@ pub fn traffic(
 /// # Errors
 /// As [`build`].
 pub fn build_without_traffic(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
-    Ok(lay_out(scenario, files)?.sampled(scenario))
+    Ok(lay_out(scenario, files, &Own::default())?.sampled(scenario))
 }
 
 impl Built {
@@ -183,11 +242,11 @@ impl Built {
 }
 
 /// Builds the network and the hosts.
-fn lay_out(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
+fn lay_out(scenario: &Scenario, files: &Files, own: &Own) -> Result<Built, BuildError> {
     let network = scenario.network();
     let mut builder =
         Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
-    builder.links(files)?;
+    builder.links(files, own)?;
     let mut hosts = Vec::new();
     for flows in &scenario.flows {
         hosts.push(builder.hosts_of(flows)?);
@@ -233,7 +292,7 @@ type Pair = (NodeId, NodeId);
 
 impl Builder<'_> {
     /// Adds the switches and the links between them.
-    fn links(&mut self, files: &Files) -> Result<(), BuildError> {
+    fn links(&mut self, files: &Files, own: &Own) -> Result<(), BuildError> {
         let nodes: Vec<_> = self.network.nodes.iter().map(|name| self.topology.add_node(name)).collect();
         self.hosts = nodes.clone();
         for link in &self.network.links {
@@ -244,7 +303,9 @@ impl Builder<'_> {
                 ),
             };
             let overhead = link.overhead;
-            let there = Wire { rate, delay: link.delay, overhead, discipline: link.discipline.clone().into() };
+            let discipline = own.disciplines.get(&link.name).cloned();
+            let discipline = discipline.map_or_else(|| link.discipline.clone().into(), Into::into);
+            let there = Wire { rate, delay: link.delay, overhead, discipline };
             let names = (link.name.clone(), format!("{}-back", link.name));
             let ends = (nodes[link.ends.0], nodes[link.ends.1]);
             let both = add_both(&mut self.topology, (&names.0, &names.1), ends, &there, true);
@@ -490,6 +551,38 @@ mod tests {
         // 25 000 flows of 1000 bytes and a header: five standard deviations.
         assert!((seen.packets as f64 - 25_000.0).abs() < 5.0 * 25_000f64.sqrt(), "{}", seen.packets);
         assert_eq!((seen.bytes, seen.flows.len() as u64), (1_028 * seen.packets, seen.packets));
+    }
+
+    /// What is set for links and groups of the scenario is used there only; other names are errors.
+    #[test]
+    fn own_components_have_their_places() {
+        use queuescope_queue::{TailDrop, TailDropParams};
+        use queuescope_tcp::congestion::{NewReno, NewRenoParams};
+        let mine = DisciplineFactory::new("mine", |outlet| TailDrop::new(TailDropParams::default(), outlet));
+        let control = ControlFactory::new("own", |opening| {
+            NewReno::new(NewRenoParams::default(), opening.mss, opening.initial_window, opening.seed)
+        });
+        let text = "[[flows]]\nname = \"bulk\"\n[[flows]]\nname = \"call\"\nudp = { rate = \"80kbps\" }";
+        let scenario = Scenario::parse("test", text, &[]).unwrap();
+        let own = |link: &str, group: &str| Own {
+            disciplines: [(link.to_owned(), mine.clone())].into(),
+            controls: [(group.to_owned(), control.clone())].into(),
+        };
+        let built = |own: &Own| build_with(&scenario, &Files::default(), own);
+        let Built { simulation, meters, .. } = built(&own("bottleneck", "bulk")).unwrap();
+        assert_eq!(simulation.discipline(meters[0]).0, "mine");
+        let all = simulation.topology().links().filter(|link| simulation.discipline(*link).0 == "mine");
+        assert_eq!(all.count(), 1);
+        for (link, group, message) in [
+            ("nowhere", "bulk", "there is no link 'nowhere'; the links are bottleneck"),
+            ("bottleneck", "call", "there is no group of TCP flows 'call'; the groups are bulk"),
+        ] {
+            assert_eq!(built(&own(link, group)).unwrap_err().to_string(), message);
+        }
+        let scenario =
+            Scenario::parse("test", "link = { pipeline = \"pie-dp\" }\n[[flows]]\nname = \"bulk\"", &[]).unwrap();
+        let error = build_with(&scenario, &Files::default(), &own("bottleneck", "bulk")).unwrap_err();
+        assert!(matches!(error, BuildError::HasProgram { .. }), "{error}");
     }
 
     /// With straight lines between the points, as they were published.

@@ -38,6 +38,28 @@ pub enum BuildError {
         /// Its name.
         name: String,
     },
+    /// The network does not have this link, for which there is a discipline of one's own.
+    #[error("there is no link '{name}'; the links are {}", known.join(", "))]
+    NoLink {
+        /// Its name.
+        name: String,
+        /// The links of the network.
+        known: Vec<String>,
+    },
+    /// A switch program manages the queue of this link, for which there is a discipline of one's own.
+    #[error("a switch program manages the queue of link '{link}': remove `pipeline` from it, or the discipline")]
+    HasProgram {
+        /// The link.
+        link: String,
+    },
+    /// The scenario does not have this group of TCP flows, for which there is a congestion control of one's own.
+    #[error("there is no group of TCP flows '{name}'; the groups are {}", known.join(", "))]
+    NoGroup {
+        /// Its name.
+        name: String,
+        /// The groups of TCP flows.
+        known: Vec<String>,
+    },
     /// The contents of a file were not given.
     #[error("the contents of {path} are not there")]
     NoFile {

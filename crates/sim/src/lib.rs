@@ -41,7 +41,8 @@ pub mod workload;
 
 pub use aqm::{Aqm, AqmError, Managed};
 pub use build::{
-    Built, Files, Group, NamedFiles, TrafficSource, build, build_without_traffic, files_of, traffic as traffic_of,
+    Built, Files, Group, NamedFiles, Own, TrafficSource, build, build_with, build_without_traffic, files_of,
+    traffic as traffic_of,
 };
 pub use choice::{Choice, ControlChoice, DisciplineChoice, PipelineChoice};
 pub use connection::{FlowRecord, Progress, Transport};

@@ -133,6 +133,16 @@ pub enum TableError {
         /// The error of the decoder.
         why: String,
     },
+    /// The library that hands over Arrow batches failed.
+    #[error("{table}: reading stopped after row {rows}: {why}")]
+    Batches {
+        /// The table.
+        table: String,
+        /// How many rows were read before.
+        rows: u64,
+        /// The error of that library.
+        why: String,
+    },
     /// A Parquet file could not be written.
     #[error("cannot write Parquet after {rows} rows: {why}")]
     Write {

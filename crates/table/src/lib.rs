@@ -1,4 +1,4 @@
-//! Departures as tables: CSV and Parquet in, Parquet out.
+//! Departures as tables: CSV, Parquet and Arrow batches in, Parquet out.
 //!
 //! A row is a packet that left a queue: flow, size, enqueue and dequeue time, class. A switch's telemetry or a
 //! simulator's log has these under its own names and units, which [`Columns`] and [`TimeUnit`] describe.
@@ -12,9 +12,11 @@
 //! A row that cannot be read is skipped, counted and described in [`TableStats`]. A file with a broken structure ends
 //! with a [`TableError`]. The large dependencies on Arrow and Parquet are only in this crate.
 
+mod arriving;
 mod batches;
 mod cells;
 mod columns;
+mod decoded;
 mod error;
 mod format;
 mod hops;

@@ -1,14 +1,10 @@
 //! Reads the needed columns of Parquet files, batch by batch.
 
 use crate::columns::ColumnPositions;
+use crate::decoded::{Batch, check_types};
 use crate::format;
-use crate::number::{RoundedNumber, decimal};
-use crate::reader::{NextRow, PacketIdentity, Values};
-use crate::stamp::time;
-use crate::stats::{Fault, Problem};
-use crate::values::{FlowNames, Numbers, fits, numbers, value_text};
-use crate::{Columns, Field, TableError, TimeUnit};
-use arrow_array::{ArrayRef, RecordBatch};
+use crate::reader::NextRow;
+use crate::{Columns, TableError, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::ParquetMetaData;
@@ -57,17 +53,7 @@ impl ParquetRows {
         let schema = builder.schema().clone();
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let places = ColumnPositions::find(columns, &names, table)?;
-        for (field, index) in places.all() {
-            let column = schema.field(index);
-            if !fits(field, column.data_type()) {
-                return Err(TableError::ColumnType {
-                    table: table.to_owned(),
-                    column: column.name().clone(),
-                    kind: column.data_type().to_string(),
-                    field,
-                });
-            }
-        }
+        check_types(table, &places, &schema)?;
         let group_ends = check_groups(builder.metadata(), bytes).map_err(broken)?;
         let mut wanted: Vec<usize> = places.all().map(|(_, index)| index).collect();
         wanted.sort_unstable();
@@ -89,14 +75,7 @@ impl ParquetRows {
                 if self.at < batch.rows {
                     let row = self.at;
                     self.at += 1;
-                    return Ok(match batch.values(row, flow) {
-                        Ok(values) => NextRow::Row(values),
-                        Err((field, problem)) => {
-                            let number = self.before + row as u64 + 1;
-                            let text = batch.text(field, row).into_bytes();
-                            NextRow::Bad(Fault { number, field: Some(field), text, problem })
-                        }
-                    });
+                    return Ok(batch.row(row, self.before, flow));
                 }
                 self.before += batch.rows as u64;
                 self.at = 0;
@@ -130,72 +109,6 @@ impl ParquetRows {
         let group = self.group_ends.iter().take_while(|&&end| end <= self.before).count();
         let place = format!("row group {group} of {}, after row {}", self.group_ends.len(), self.before);
         TableError::Parquet { table: self.table.clone(), place, why }
-    }
-}
-
-/// A batch of decoded rows.
-struct Batch {
-    rows: usize,
-    flow: Vec<FlowNames>,
-    size: Numbers,
-    enqueued: Numbers,
-    dequeued: Numbers,
-    class: Option<Numbers>,
-    identity: [Option<Numbers>; 4],
-    columns: Vec<(Field, ArrayRef)>,
-}
-
-impl Batch {
-    fn new(batch: &RecordBatch, places: &ColumnPositions, unit: TimeUnit) -> Self {
-        let whole = |index| numbers(batch.column(index).as_ref(), 0, decimal);
-        let moment = |index| numbers(batch.column(index).as_ref(), unit.power(), time);
-        Self {
-            rows: batch.num_rows(),
-            flow: places.flow.iter().map(|&index| FlowNames::new(batch.column(index))).collect(),
-            size: whole(places.size),
-            enqueued: moment(places.enqueued),
-            dequeued: moment(places.dequeued),
-            class: places.class.map(whole),
-            identity: places.identity.map(|index| index.map(whole)),
-            columns: places.all().map(|(field, index)| (field, batch.column(index).clone())).collect(),
-        }
-    }
-
-    fn values(&self, row: usize, flow: &mut String) -> Result<Values, (Field, Problem)> {
-        let number = |field, numbers: &Numbers| -> Result<RoundedNumber, (Field, Problem)> {
-            numbers.get(row).copied().unwrap_or(Err(Problem::Missing)).map_err(|problem| (field, problem))
-        };
-        let whole = |field, numbers: &Numbers| match number(field, numbers)? {
-            RoundedNumber { rounded: true, .. } => Err((field, Problem::NotWhole)),
-            RoundedNumber { value, .. } => Ok(value),
-        };
-        flow.clear();
-        for (part, names) in self.flow.iter().enumerate() {
-            if part > 0 {
-                flow.push(' ');
-            }
-            names.append(row, flow).map_err(|problem| (Field::Flow, problem))?;
-        }
-        if flow.trim().is_empty() {
-            return Err((Field::Flow, Problem::Missing));
-        }
-        let size = whole(Field::Size, &self.size)?;
-        let enqueued = number(Field::Enqueued, &self.enqueued)?;
-        let dequeued = number(Field::Dequeued, &self.dequeued)?;
-        let class = self.class.as_ref().map_or(Ok(0), |class| whole(Field::Class, class))?;
-        let class = u8::try_from(class).map_err(|_| (Field::Class, Problem::TooLarge))?;
-        let mut identity = [0; 4];
-        for (place, field) in Field::IDENTITY.into_iter().enumerate() {
-            identity[place] = self.identity[place].as_ref().map_or(Ok(0), |numbers| whole(field, numbers))?;
-        }
-        Values::checked(size, enqueued, dequeued, class, PacketIdentity::of(identity)?)
-    }
-
-    /// The value that has a fault.
-    fn text(&self, field: Field, row: usize) -> String {
-        let columns = self.columns.iter().filter(|(of, _)| *of == field);
-        let parts: Vec<_> = columns.map(|(_, column)| value_text(column.as_ref(), row)).collect();
-        parts.join(" ")
     }
 }
 

@@ -1,11 +1,13 @@
 //! [`DepartureReader`]: reads rows of a table of any format, one at a time.
 
+use crate::arriving::ArrowRows;
 use crate::number::RoundedNumber;
 use crate::parquet::{MAGIC, ParquetRows};
 use crate::source::first_bytes;
 use crate::stats::{Fault, shown};
 use crate::text::TextRows;
 use crate::{Columns, Compression, Field, MalformedRow, Problem, TableError, TableStats, TimeUnit};
+use arrow_array::RecordBatchReader;
 use queuescope_wire::Nanos;
 use std::fmt;
 use std::fs::File;
@@ -59,7 +61,7 @@ impl PacketIdentity {
     }
 }
 
-/// The rows of a CSV or Parquet table, in their order and in bounded memory.
+/// The rows of a CSV or Parquet table, or of Arrow batches, in their order and in bounded memory.
 pub struct DepartureReader {
     table: String,
     columns: Columns,
@@ -73,6 +75,7 @@ pub struct DepartureReader {
 enum TableRows {
     Text(Box<TextRows>),
     Parquet(Box<ParquetRows>),
+    Arrow(Box<ArrowRows>),
     Ended { input_read: u64 },
 }
 
@@ -116,6 +119,36 @@ impl DepartureReader {
         Ok(Self::new(name, columns, Format::Text { separator, compression }, TableRows::Text(Box::new(rows))))
     }
 
+    /// Reads Arrow batches that another library hands over, one at a time; `name` is the name of the table in messages.
+    ///
+    /// ```
+    /// use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
+    /// use queuescope_table::{DepartureReader, TableOptions};
+    /// use std::sync::Arc;
+    ///
+    /// let numbers = |value: u64| -> ArrayRef { Arc::new(UInt64Array::from(vec![value])) };
+    /// let flow: ArrayRef = Arc::new(StringArray::from(vec!["a call"]));
+    /// let columns = [("flow", flow), ("size", numbers(200)), ("enqueued", numbers(10)), ("dequeued", numbers(30))];
+    /// let batch = RecordBatch::try_from_iter(columns)?;
+    /// let schema = batch.schema();
+    /// let batches = RecordBatchIterator::new([Ok(batch)], schema);
+    /// let mut reader = DepartureReader::from_batches(Box::new(batches), "departures", TableOptions::default())?;
+    /// let row = reader.next_row()?.ok_or("a row")?;
+    /// assert_eq!((row.flow, row.size, row.dequeued.0), ("a call", 200, 30));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if a column is missing, or has a type that cannot represent its field.
+    pub fn from_batches(
+        batches: Box<dyn RecordBatchReader + Send>,
+        name: &str,
+        options: TableOptions,
+    ) -> Result<Self, TableError> {
+        let rows = ArrowRows::open(batches, name, &options.columns, options.time_unit)?;
+        Ok(Self::new(name, options.columns, Format::Arrow, TableRows::Arrow(Box::new(rows))))
+    }
+
     fn new(table: &str, columns: Columns, format: Format, body: TableRows) -> Self {
         let stats = TableStats::default();
         Self { table: table.to_owned(), columns, format, body, flow: String::new(), latest: 0, stats }
@@ -127,6 +160,7 @@ impl DepartureReader {
             let step = match &mut self.body {
                 TableRows::Text(rows) => rows.next(&mut self.flow),
                 TableRows::Parquet(rows) => rows.next(&mut self.flow),
+                TableRows::Arrow(rows) => rows.next(&mut self.flow),
                 TableRows::Ended { .. } => return Ok(None),
             };
             match step {
@@ -149,16 +183,17 @@ impl DepartureReader {
         }
     }
 
-    /// The format of the table: `CSV`, `CSV separated by ';' (gzip)`, `Parquet`.
+    /// The format of the table: `CSV`, `CSV separated by ';' (gzip)`, `Parquet`, `Arrow`.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How many bytes of the input were read so far, before decompression; for Parquet, in proportion to the rows.
+    /// How many bytes of the input were read so far, before decompression; for Parquet, in proportion to the rows; of Arrow batches, how many rows.
     pub fn input_read(&self) -> u64 {
         match &self.body {
             TableRows::Text(rows) => rows.input_read(),
             TableRows::Parquet(rows) => rows.input_read(),
+            TableRows::Arrow(rows) => rows.rows_read(),
             TableRows::Ended { input_read } => *input_read,
         }
     }
@@ -223,20 +258,26 @@ pub enum Format {
     },
     /// Apache Parquet.
     Parquet,
+    /// Apache Arrow, in memory.
+    Arrow,
 }
 
 impl Format {
     fn row_unit(self) -> &'static str {
         match self {
             Self::Text { .. } => "line",
-            Self::Parquet => "row",
+            Self::Parquet | Self::Arrow => "row",
         }
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Text { separator, compression } = self else { return f.write_str("Parquet") };
+        let (separator, compression) = match self {
+            Self::Text { separator, compression } => (separator, compression),
+            Self::Parquet => return f.write_str("Parquet"),
+            Self::Arrow => return f.write_str("Arrow"),
+        };
         match separator {
             b',' => f.write_str("CSV")?,
             b'\t' => f.write_str("TSV")?,

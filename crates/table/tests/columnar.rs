@@ -318,3 +318,52 @@ proptest! {
         }
     }
 }
+
+/// The batches of a Parquet file, cut into pieces of `rows` rows, as another library hands them over.
+fn batches(bytes: &[u8], rows: usize) -> Box<dyn RecordBatchReader + Send> {
+    let bytes = bytes::Bytes::from(bytes.to_vec());
+    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
+    Box::new(reader.with_batch_size(rows.max(1)).build().unwrap())
+}
+
+#[test]
+fn arrow_batches_are_read_as_parquet_is() {
+    for (count, rows) in [(1, 1), (1_000, 7), (100_000, 100_000), (70_000, 32_768)] {
+        let bytes = written(count);
+        let reader = DepartureReader::from_batches(batches(&bytes, rows), "t", TableOptions::default()).unwrap();
+        assert_eq!((reader.format(), reader.format().to_string().as_str()), (Format::Arrow, "Arrow"));
+        let (read, stats, error) = drain(reader);
+        let (expected, of_parquet, _) = drain(open(&bytes, TableOptions::default()).unwrap());
+        assert!(error.is_none());
+        assert_eq!((read.len() as u64, stats), (count, of_parquet));
+        assert!(read == expected);
+    }
+}
+
+#[test]
+fn arrow_batches_without_rows_or_columns_are_errors() {
+    let bytes = written(10);
+    let none = Box::new(RecordBatchIterator::new(Vec::new(), batches(&bytes, 1).schema()));
+    let (rows, _, error) = drain(DepartureReader::from_batches(none, "t", TableOptions::default()).unwrap());
+    assert!(rows.is_empty() && matches!(error, Some(TableError::NoRows { .. })), "{error:?}");
+    let options = TableOptions { columns: "size=bytes".parse().unwrap(), ..TableOptions::default() };
+    let error = DepartureReader::from_batches(batches(&bytes, 1), "t", options).unwrap_err();
+    assert!(matches!(&error, TableError::MissingColumn { wanted, .. } if wanted == "bytes"), "{error}");
+    let options = TableOptions { columns: "size=flow,flow=enqueued".parse().unwrap(), ..TableOptions::default() };
+    let error = DepartureReader::from_batches(batches(&bytes, 1), "t", options).unwrap_err();
+    assert!(matches!(&error, TableError::ColumnType { column, .. } if column == "enqueued"), "{error}");
+}
+
+#[test]
+fn a_library_that_fails_ends_the_table() {
+    let bytes = written(10);
+    let schema = batches(&bytes, 1).schema();
+    let failure = Err(arrow_schema::ArrowError::ComputeError("the cable was cut".to_owned()));
+    let parts: Vec<_> = batches(&bytes, 4).take(2).chain([failure]).collect();
+    let reader = RecordBatchIterator::new(parts, schema);
+    let (rows, _, error) =
+        drain(DepartureReader::from_batches(Box::new(reader), "t", TableOptions::default()).unwrap());
+    assert_eq!(rows.len(), 8);
+    let error = error.unwrap().to_string();
+    assert!(error.starts_with("t: reading stopped after row 8: ") && error.contains("the cable was cut"), "{error}");
+}
