@@ -6,7 +6,8 @@
 use crate::names::LEFT_OUT;
 use crate::regular;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -201,27 +202,27 @@ impl LeftOutFile {
         fs::rename(&new, &self.path)
     }
 
-    /// Makes one of two successive lines for the same reason, until there are few.
+    /// Makes one of the lines for the same reason that begin in the same part of the time, until there are few. All parts are of one length, so
+    /// that no time is much coarser than others.
     fn join_neighbours(&mut self) {
-        while self.lines.len() > LINES / 2 {
-            let before = self.lines.len();
-            let mut single: BTreeMap<String, usize> = BTreeMap::new();
-            let mut joined: Vec<LeftOut> = Vec::new();
-            for line in self.lines.drain(..) {
-                match single.remove(&line.reason) {
-                    Some(place) => joined[place].join(line),
-                    None => {
-                        single.insert(line.reason.clone(), joined.len());
-                        joined.push(line);
-                    }
+        let first = self.lines.iter().map(|line| line.from).min().unwrap_or(0);
+        let last = self.lines.iter().map(|line| line.to).max().unwrap_or(0);
+        let reasons = self.lines.iter().map(|line| line.reason.as_str()).collect::<BTreeSet<_>>().len();
+        let parts = (LINES / 2 / reasons.max(1)).max(1) as u64;
+        let length = last.saturating_sub(first) / parts + 1;
+        let mut places: BTreeMap<(String, u64), usize> = BTreeMap::new();
+        let mut joined: Vec<LeftOut> = Vec::new();
+        for line in self.lines.drain(..) {
+            let part = (line.from - first) / length;
+            match places.entry((line.reason.clone(), part)) {
+                Entry::Occupied(place) => joined[*place.get()].join(line),
+                Entry::Vacant(place) => {
+                    place.insert(joined.len());
+                    joined.push(line);
                 }
             }
-            self.lines = joined;
-            if self.lines.len() == before {
-                // As many reasons as lines, which no recording has.
-                break;
-            }
         }
+        self.lines = joined;
     }
 }
 
