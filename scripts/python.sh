@@ -16,7 +16,7 @@ environment=$root/target/python-package
 pythons=(python3.11 python3.12 python3.13 python3.14 python3)
 needed=('maturin==1.16.*' 'pytest>=8' 'mypy>=1.18')
 # Libraries that take results over. Their tests are skipped without them.
-optional=(numpy polars pyarrow pandas tqdm basedpyright)
+optional=(matplotlib numpy polars pyarrow pandas tqdm basedpyright)
 
 main() {
   mkdir -p target

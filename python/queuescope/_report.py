@@ -6,10 +6,14 @@ import json
 import os
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _queuescope
+from . import _plot, _queuescope
 from ._table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Fields that JSON has as strings of digits, since they can exceed 2**53.
 _DIGITS = frozenset(
@@ -154,6 +158,33 @@ class Report:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def plot(self) -> Figure:
+        """A figure of the depth of the queue by flow, the delays, and the culprits. It needs matplotlib.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import queuescope as qs
+        >>> figure = qs.analyze("demo.pcap.xz", rate="20mbps").plot()  # doctest: +SKIP
+        """
+        return _plot.whole(self)
+
+    def plot_depth(self, ax: Axes | None = None) -> Axes:
+        """The depth of the queue over time, stacked by flow; bursts have a grey background. Drawn on `ax`, or on a new figure."""
+        return _plot.depth(self, ax)
+
+    def plot_delays(self, ax: Axes | None = None) -> Axes:
+        """The share of packets that waited longer than a time: of each packet with ``packets=True``, otherwise by the percentiles."""
+        return _plot.delays(self, ax)
+
+    def plot_culprits(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
+        """The shares of the flows that filled the queue over all bursts, at most `most` of them."""
+        return _plot.culprits(self, ax, most=most)
 
     def __repr__(self) -> str:
         fields = self._all()

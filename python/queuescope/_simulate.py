@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from . import _queuescope
+from . import _plot, _queuescope
 from ._analyze import given, names
 from ._own import CongestionControl, Discipline
 from ._progress import Progress, shown
@@ -15,6 +15,9 @@ from ._report import Report, parsed
 from ._scenario import ScenarioArg, described
 from ._table import Table
 from ._types import NamesArg, PathArg, ShareArg, SizeArg, TimeArg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: The steps of a simulation's progress.
 _STEPS = 1000
@@ -209,6 +212,27 @@ class Sweep:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def plot(self, figure_of: str = "delay_p95_ns", *, x: str | None = None, ax: Axes | None = None) -> Axes:
+        """One figure of all combinations, with 95 % confidence intervals. It needs matplotlib.
+
+        Parameters
+        ----------
+        figure_of
+            The figure, a column of :attr:`rows`, such as ``"goodput_bps"``.
+        x
+            The parameter along the axis. The default is the last one. Each combination of the others has a line.
+        ax
+            Where to draw it. The default is a new figure.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        InvalidValueError
+            If there is no such figure, or the parameter is not varied.
+        """
+        return _plot.sweep(self, figure_of, x=x, ax=ax)
 
     def __len__(self) -> int:
         return self._raw.cells.num_rows
