@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._report import Report
     from ._simulate import Sweep
 
-#: The colours of flows, chosen so that people who do not see all colours can tell them apart (Okabe and Ito), and that of all others.
+#: The colours of flows, which people who do not see all colours can distinguish (Okabe and Ito), and that of all others.
 _FLOWS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b5a300", "#6f3c8f")
 _OTHERS = "#b4bdc7"
 #: Hatches, for flows beyond the colours and for print.

@@ -230,7 +230,7 @@ class Sweep:
         ImportError
             If matplotlib is not installed.
         InvalidValueError
-            If there is no such figure, or the parameter is not varied.
+            If the figure is unknown, or the parameter is not varied.
         """
         return _plot.sweep(self, figure_of, x=x, ax=ax)
 

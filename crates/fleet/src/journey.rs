@@ -95,7 +95,7 @@ pub struct Journey {
     pub blamed: usize,
     /// What is missing: hosts that did not answer, and why.
     pub missing: Vec<String>,
-    /// What hosts left out of their records, in the times that were asked about.
+    /// What hosts left out of their records, in the times of the question.
     pub notes: Vec<String>,
     /// Further visits of packets that look the same, which were left out.
     pub alike: u64,
@@ -213,7 +213,7 @@ fn reach_text(reach: &[String], missing: &[String]) -> String {
 /// Finds the way of a packet. `members` are all hosts; `ask` puts a question to the coordinator.
 ///
 /// # Errors
-/// Fails if no host records a queue, if there is no such packet, or if a call fails.
+/// Fails if no host records a queue, if the packet is not found, or if a call fails.
 pub async fn journey<E>(
     request: &JourneyRequest,
     members: &[Member],

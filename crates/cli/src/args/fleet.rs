@@ -519,7 +519,7 @@ pub struct FleetWhy {
     #[arg(long, value_name = "NUMBER|DIGEST", value_parser = packet_name, conflicts_with_all = ["at", "flow", "expression"])]
     pub packet: Option<PacketName>,
 
-    /// The capture that has the packet: pcap or pcapng, plain or compressed; - is standard input. Hosts are asked about the minute before and after the packet's time,
+    /// The capture that has the packet: pcap or pcapng, plain or compressed; - is standard input. The question is about the minute before and after the packet's time,
     /// unless --from or --to is given
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "packet")]
     pub capture: Option<PathBuf>,

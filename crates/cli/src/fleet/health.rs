@@ -21,7 +21,7 @@ struct Health {
     /// Who asked, and until when the certificate is valid.
     asker: Identity,
     until: Nanos,
-    /// The hosts, if they were asked for.
+    /// The hosts, with `--hosts`.
     hosts: Option<Vec<Member>>,
 }
 

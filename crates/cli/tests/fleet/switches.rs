@@ -68,7 +68,7 @@ fn hops(dir: &Path) {
     let culprit = &way["hops"][1]["culprits"][0];
     assert_eq!(
         (&culprit["flow"], &culprit["packets"]),
-        (&"10.0.0.1:53 > 10.0.0.2:9999 UDP".into(), &4.into()),
+        (&"10.0.0.1:53 > 10.0.0.2:9999 udp".into(), &4.into()),
         "{way}"
     );
     let members = until("the agent says what it left out", || {

@@ -38,7 +38,7 @@ impl Asking {
         }
     }
 
-    /// The error that there is no such packet: what was looked for, and what hosts have.
+    /// The error that the packet is not found: what was looked for, and what hosts have.
     ///
     /// # Errors
     /// Fails if a call fails.

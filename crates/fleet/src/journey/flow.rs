@@ -109,7 +109,7 @@ mod tests {
             let expression = named(granularity, &key).expect("it has addresses");
             assert_eq!(expression, expected);
             let texts = Texts { expression: &expression, select: "count", ..Texts::default() };
-            Asked::new(&texts, &Schema::queued()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            Asked::new(&texts, Schema::queued()).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         for name in ["vlan 7", "ipv4 ef", "02:00:00:00:00:01 > 02:00:00:00:00:02 ARP"] {
             let (granularity, key) = FlowKey::named(name).expect("it is a name");

@@ -97,7 +97,7 @@ impl FromStr for PacketDigest {
     }
 }
 
-/// Why a capture has no such packet.
+/// Why a packet is not in a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The capture cannot be opened.

@@ -41,7 +41,7 @@ pub struct Waits {
     pub blamed: Option<usize>,
     /// What is missing: hosts that did not answer, and why.
     pub missing: Vec<String>,
-    /// What hosts left out of their records, in the times that were asked about.
+    /// What hosts left out of their records, in the times of the question.
     pub notes: Vec<String>,
     /// Packets whose waits are known without their times (reports of some switches): they are not in the answer.
     pub untimed: u64,
@@ -79,7 +79,7 @@ pub struct QueueWaits {
 /// The packet that waited longest in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongestWait {
-    /// Its digest, with which its way can be asked for.
+    /// Its digest, for `fleet why --packet`.
     pub digest: Option<PacketDigest>,
     /// When it came.
     pub enqueued: Nanos,
@@ -225,7 +225,9 @@ impl Asking {
                 continue;
             }
             let queue = VisitedQueue { switch: switch as u32, port: port as u16, queue: queue as u16 };
-            let extent = queues.entry(queue).or_insert(QueueExtent { span: u64::MAX..0, drops: 0 });
+            // No packet yet: any range that is joined to this one is the result.
+            let none = Range { start: u64::MAX, end: 0 };
+            let extent = queues.entry(queue).or_insert(QueueExtent { span: none, drops: 0 });
             if dropped != u128::from(queuescope_log::queued::LEFT) {
                 // Those that came in the range count, whenever they were dropped.
                 extent.drops += count;

@@ -168,7 +168,7 @@ fn a_newcomer_understands_why_there_is_no_answer() {
     let none = Builder::new_current_thread().build().expect("there is a thread").block_on(waits(
         &WaitsRequest::default(),
         &[],
-        async |_| Err("nobody is asked".to_owned()),
+        async |_| Err("no host answers".to_owned()),
     ));
     assert!(matches!(none, Err(JourneyError::NoQueues)), "{none:?}");
 }
