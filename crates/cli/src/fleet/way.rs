@@ -83,9 +83,9 @@ impl AskedWay<'_> {
             (Some(packet), ..) => self.of_packet(packet, access),
             (None, Some(flow), Some(WhenAsked::Moment(at))) => {
                 let packet = PacketChoice::OfFlow { flow: flow.to_owned(), at };
-                self.way(JourneyRequest { packet, ..self.request() }, access)
+                self.way(&JourneyRequest { packet, ..self.request() }, access)
             }
-            (None, None, None) => self.way(self.request(), access),
+            (None, None, None) => self.way(&self.request(), access),
             (None, ..) => self.waits(access),
         }
     }
@@ -129,14 +129,14 @@ impl AskedWay<'_> {
                 )
             }
         }
-        self.way(request, access)
+        self.way(&request, access)
     }
 
     /// The way of one packet.
-    fn way(&self, request: JourneyRequest, access: &FleetAccess) -> Result<Outcome> {
+    fn way(&self, request: &JourneyRequest, access: &FleetAccess) -> Result<Outcome> {
         let journey = with_client(access, async |client| {
             let members = client.members().await?;
-            let found = journey(&request, &members, async |question| client.query(question).await).await;
+            let found = journey(request, &members, async |question| client.query(question).await).await;
             found.map_err(|error| anyhow!("{error}"))
         })?;
         let write = |is_json: bool| {

@@ -160,7 +160,7 @@ async fn answers_say_what_was_left_out_in_their_time() {
     home.serve_as("host", Served::of_folder(folder.clone(), "folder".to_owned()).expect("it is a log"));
     // A host that records itself says the same of its own folder.
     let own = home.host("own").await;
-    assert_eq!(own.recorder.append(&vec![0; packet::SIZE]).expect("there is room").refused, 0);
+    assert_eq!(own.recorder.append(&[0; packet::SIZE]).expect("there is room").refused, 0);
     std::fs::copy(folder.join("left_out.jsonl"), own.folder.join("left_out.jsonl")).expect("there is room");
     home.wait_for("host", State::Answered).await;
     home.wait_for("own", State::Answered).await;

@@ -18,7 +18,7 @@ fn asked(log: &Log, request: WaitsRequest) -> Result<Waits, JourneyError<String>
 }
 
 /// Whether a queue of an answer is as the whole history has it.
-fn compare(queue: &QueueWaits, truth: Culprits<FlowId>) {
+fn compare(queue: &QueueWaits, truth: &Culprits<FlowId>) {
     let Culprits { victims, standing, .. } = truth;
     assert_eq!(
         (queue.packets, queue.bytes, queue.waited),
@@ -73,7 +73,7 @@ proptest! {
             Some(culprits) => {
                 let answer = answer.unwrap_or_else(|error| panic!("{error}"));
                 prop_assert_eq!(answer.queues.len(), 2);
-                answer.queues.iter().for_each(|queue| compare(queue, culprits.clone()));
+                answer.queues.iter().for_each(|queue| compare(queue, &culprits));
                 // Both queues are the same, and the first is blamed.
                 prop_assert_eq!(answer.blamed, culprits.victims.waited.0.min(1).checked_sub(1).map(|_| 0));
             }
@@ -93,7 +93,7 @@ proptest! {
         if let Some(culprits) = truth.of_range(Nanos(from)..Nanos(from + length)) {
             let answer = asked(&log, range).unwrap_or_else(|error| panic!("{error}"));
             prop_assert_eq!(answer.queues.len(), 2);
-            answer.queues.iter().for_each(|queue| compare(queue, culprits.clone()));
+            answer.queues.iter().for_each(|queue| compare(queue, &culprits));
         }
         let nobody = Dropped { packet: PacketId((1 << 56) - 1), flow: FlowId(0), class: Class(0), size: 0, at: Nanos(from) };
         let mut culprits = truth.of_drop(&nobody);
@@ -102,7 +102,7 @@ proptest! {
         let answer = asked(&log, moment).unwrap_or_else(|error| panic!("{error}"));
         let is_empty = culprits.standing.backlog.packets == 0;
         prop_assert_eq!(answer.queues.len(), if is_empty { 0 } else { 2 });
-        answer.queues.iter().for_each(|queue| compare(queue, culprits.clone()));
+        answer.queues.iter().for_each(|queue| compare(queue, &culprits));
     }
 }
 
