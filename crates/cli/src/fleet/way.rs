@@ -37,7 +37,7 @@ pub fn run(args: &FleetWhy) -> Result<Outcome> {
 /// Runs `why --fleet`.
 ///
 /// # Errors
-/// As [`run`]; also if the packet is not in the file.
+/// As `run`; also if the packet is not in the file.
 pub fn why(args: &Why, coordinator: &str, credentials: &Path) -> Result<Outcome> {
     let at = args.at.as_ref().map(|asked| asked.text.parse::<WhenAsked>()).transpose();
     if let (Some(file), None) = (&args.input.file, &args.packet) {
